@@ -65,7 +65,7 @@ fn cycle(literal: &str) -> Result<(), &'static str> {
     if interval.contains('/') {
         return Err("a cycle is written as R[times]/duration (a start or end is not executed yet)");
     }
-    if !times.is_empty() && !times.parse::<u32>().is_ok_and(|times| times > 0) {
+    if !times.is_empty() && !times.parse::<i32>().is_ok_and(|times| times > 0) {
         return Err(RULE);
     }
     match duration(interval) {

@@ -1,7 +1,5 @@
 //! Whatever the bytes, the compiler answers, and without work out of proportion to them.
-//! Knows no rule of BPMN. The rules are in `refusals.rs`.
-
-#![allow(clippy::unwrap_used, reason = "a test fails where it stands")]
+//! Knows no rule of BPMN. The rules are in `elements.rs` and `structure.rs`.
 
 use proptest::prelude::*;
 use wf_model::compile;

@@ -1,7 +1,5 @@
 //! Real files of other projects, and one of ours: what they compile to, or why they are refused.
-//! Knows the graph only as text. `UPDATE_EXPECT=1` rewrites the expectations. Next: `refusals.rs`.
-
-#![allow(clippy::unwrap_used, reason = "a test fails where it stands")]
+//! Knows the graph only as text. Next: `support.rs`.
 
 use std::fmt::Write as _;
 
@@ -428,7 +426,7 @@ fn file_15_is_refused() {
 #[test]
 fn every_other_executed_element() {
     check_xml(
-        include_bytes!("models/others.bpmn"),
+        include_bytes!("../models/others.bpmn"),
         expect![[r#"
             process others
               11:start in others: start
