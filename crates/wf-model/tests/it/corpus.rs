@@ -440,7 +440,7 @@ fn every_other_executed_element() {
                 out order.discount = result
                 → script
               24:script in others: a = a + 1
-              27:ticking in others: beside outer on Cycle =cycle(3, every)
+              27:ticking in others: beside outer on Cycle ="R3/" + every
               30:outer in others: scope, starts at outer_start
                 boundary events ticking
               31:outer_start in outer: start

@@ -70,6 +70,8 @@ fn on_files_made_to_hurt() {
         format!("<a{attributes}/>"),
         process(&namespaces),
         "<a/>".repeat(1_000_000),
+        process(&format!("<sequenceFlow id='f'><conditionExpression>={}", "(".repeat(1_000_000)))
+            .replace("</process>", "</conditionExpression></sequenceFlow></process>"),
         format!(
             r#"<definitions {bpmn} xmlns:zeebe="http://camunda.org/schema/zeebe/1.0"><message id="m" name="{name}"><extensionElements><zeebe:subscription correlationKey="=k"/></extensionElements></message><process id="p" isExecutable="true"><startEvent id="s"/>{tasks}</process></definitions>"#
         ),

@@ -25,10 +25,11 @@ fn timers() {
         "<timeDuration>P1D</timeDuration><timeDate>=a</timeDate>",
         "<timeDuration>= a +</timeDuration>",
     ];
-    let durations = "P1Y2M3W4DT5H6M7.5S PT0S P PT P1 1D P1H PT1M1H PT1.5H -PT1S";
+    let durations = "P1Y2M3W4DT5H6M7.5S P99999Y PT0S P PT P1 1D P1H PT1M1H PT1.5H -PT1S";
     let dates = "2028-02-29T12:00Z 2030-10-10T12:00:00.5+02:00[Europe/Berlin] 2030-10-10T12:00:00 2030-10-10 \
                  2030-02-29T12:00:00Z 2030-1-10T12:00:00Z 2030-10-10T24:00:00Z 2030-10-10T12:00:00+2";
-    let cycles = "R/PT1M R3/PT1M R0/PT1M R/PT0S PT1M @daily R/2030-10-10T12:00:00Z/P1D R/";
+    let cycles =
+        "R/PT1M R3/PT1M R0/PT1M R/PT0S R/PT0.0001S R99999999999/PT1S PT1M @daily R/2030-10-10T12:00:00Z/P1D R/";
     let mut rows: Vec<(&str, String)> =
         whole.iter().map(|time| (if time.is_empty() { "no time" } else { time }, catch(time))).collect();
     rows.extend(durations.split(' ').map(|text| (text, catch(&format!("<timeDuration> {text} </timeDuration>")))));
@@ -37,69 +38,75 @@ fn timers() {
     check(
         &rows,
         expect![[r#"
-        no time
-            line 2, x: the timer needs a timeDuration, timeDate or timeCycle
-        <timeDuration/>
-            line 2, x: the timeDuration is empty
-        <timeCycle>R/P1D</timeCycle>
-            line 2, x: a timeCycle repeats: only a non-interrupting boundary event has one
-        <timeDuration>P1D</timeDuration><timeDate>=a</timeDate>
-            line 2, x: the timer has more than one time
-        <timeDuration>= a +</timeDuration>
-            line 2, x: the timer is not valid FEEL: …
-        P1Y2M3W4DT5H6M7.5S
-            executed
-        PT0S
-            executed
-        P
-            line 2, x: a duration is written as in ISO 8601, such as PT15M or P1DT12H, not P
-        PT
-            line 2, x: a duration is written as in ISO 8601, such as PT15M or P1DT12H, not PT
-        P1
-            line 2, x: a duration is written as in ISO 8601, such as PT15M or P1DT12H, not P1
-        1D
-            line 2, x: a duration is written as in ISO 8601, such as PT15M or P1DT12H, not 1D
-        P1H
-            line 2, x: a duration is written as in ISO 8601, such as PT15M or P1DT12H, not P1H
-        PT1M1H
-            line 2, x: a duration is written as in ISO 8601, such as PT15M or P1DT12H, not PT1M1H
-        PT1.5H
-            line 2, x: a duration is written as in ISO 8601, such as PT15M or P1DT12H, not PT1.5H
-        -PT1S
-            line 2, x: a duration is written as in ISO 8601, such as PT15M or P1DT12H, not -PT1S
-        2028-02-29T12:00Z
-            executed
-        2030-10-10T12:00:00.5+02:00[Europe/Berlin]
-            executed
-        2030-10-10T12:00:00
-            line 2, x: a date is written with time and offset, such as 2030-01-31T12:00:00Z, not 2030-10-10T12:00:00
-        2030-10-10
-            line 2, x: a date is written with time and offset, such as 2030-01-31T12:00:00Z, not 2030-10-10
-        2030-02-29T12:00:00Z
-            line 2, x: a date is written with time and offset, such as 2030-01-31T12:00:00Z, not 2030-02-29T12:00:00Z
-        2030-1-10T12:00:00Z
-            line 2, x: a date is written with time and offset, such as 2030-01-31T12:00:00Z, not 2030-1-10T12:00:00Z
-        2030-10-10T24:00:00Z
-            line 2, x: a date is written with time and offset, such as 2030-01-31T12:00:00Z, not 2030-10-10T24:00:00Z
-        2030-10-10T12:00:00+2
-            line 2, x: a date is written with time and offset, such as 2030-01-31T12:00:00Z, not 2030-10-10T12:00:00+2
-        R/PT1M
-            executed
-        R3/PT1M
-            executed
-        R0/PT1M
-            line 2, x: a cycle is written as R[times]/duration, such as R/P1D or R3/PT1H, not R0/PT1M
-        R/PT0S
-            line 2, x: a cycle's duration must be longer than zero, not R/PT0S
-        PT1M
-            line 2, x: a cycle is written as R[times]/duration (cron is not executed yet), not PT1M
-        @daily
-            line 2, x: a cycle is written as R[times]/duration (cron is not executed yet), not @daily
-        R/2030-10-10T12:00:00Z/P1D
-            line 2, x: a cycle is written as R[times]/duration (a start or end is not executed yet), not R/2030-10-10T12:00:00Z/P1D
-        R/
-            line 2, x: a cycle is written as R[times]/duration, such as R/P1D or R3/PT1H, not R/
-    "#]],
+            no time
+                line 2, x: the timer needs a timeDuration, timeDate or timeCycle
+            <timeDuration/>
+                line 2, x: the timeDuration is empty
+            <timeCycle>R/P1D</timeCycle>
+                line 2, x: a timeCycle repeats: only a non-interrupting boundary event has one
+            <timeDuration>P1D</timeDuration><timeDate>=a</timeDate>
+                line 2, x: the timer has more than one time
+            <timeDuration>= a +</timeDuration>
+                line 2, x: the timer is not valid FEEL: …
+            P1Y2M3W4DT5H6M7.5S
+                executed
+            P99999Y
+                line 2, x: a duration is written as in ISO 8601, such as PT15M or P1DT12H, not P99999Y
+            PT0S
+                executed
+            P
+                line 2, x: a duration is written as in ISO 8601, such as PT15M or P1DT12H, not P
+            PT
+                line 2, x: a duration is written as in ISO 8601, such as PT15M or P1DT12H, not PT
+            P1
+                line 2, x: a duration is written as in ISO 8601, such as PT15M or P1DT12H, not P1
+            1D
+                line 2, x: a duration is written as in ISO 8601, such as PT15M or P1DT12H, not 1D
+            P1H
+                line 2, x: a duration is written as in ISO 8601, such as PT15M or P1DT12H, not P1H
+            PT1M1H
+                line 2, x: a duration is written as in ISO 8601, such as PT15M or P1DT12H, not PT1M1H
+            PT1.5H
+                line 2, x: a duration is written as in ISO 8601, such as PT15M or P1DT12H, not PT1.5H
+            -PT1S
+                line 2, x: a duration is written as in ISO 8601, such as PT15M or P1DT12H, not -PT1S
+            2028-02-29T12:00Z
+                executed
+            2030-10-10T12:00:00.5+02:00[Europe/Berlin]
+                executed
+            2030-10-10T12:00:00
+                line 2, x: a date is written with time and offset, such as 2030-01-31T12:00:00Z, not 2030-10-10T12:00:00
+            2030-10-10
+                line 2, x: a date is written with time and offset, such as 2030-01-31T12:00:00Z, not 2030-10-10
+            2030-02-29T12:00:00Z
+                line 2, x: a date is written with time and offset, such as 2030-01-31T12:00:00Z, not 2030-02-29T12:00:00Z
+            2030-1-10T12:00:00Z
+                line 2, x: a date is written with time and offset, such as 2030-01-31T12:00:00Z, not 2030-1-10T12:00:00Z
+            2030-10-10T24:00:00Z
+                line 2, x: a date is written with time and offset, such as 2030-01-31T12:00:00Z, not 2030-10-10T24:00:00Z
+            2030-10-10T12:00:00+2
+                line 2, x: a date is written with time and offset, such as 2030-01-31T12:00:00Z, not 2030-10-10T12:00:00+2
+            R/PT1M
+                executed
+            R3/PT1M
+                executed
+            R0/PT1M
+                line 2, x: a cycle is written as R[times]/duration, such as R/P1D or R3/PT1H, not R0/PT1M
+            R/PT0S
+                line 2, x: a cycle's duration must be at least a millisecond, not R/PT0S
+            R/PT0.0001S
+                line 2, x: a cycle's duration must be at least a millisecond, not R/PT0.0001S
+            R99999999999/PT1S
+                line 2, x: a cycle is written as R[times]/duration, such as R/P1D or R3/PT1H, not R99999999999/PT1S
+            PT1M
+                line 2, x: a cycle is written as R[times]/duration (cron is not executed yet), not PT1M
+            @daily
+                line 2, x: a cycle is written as R[times]/duration (cron is not executed yet), not @daily
+            R/2030-10-10T12:00:00Z/P1D
+                line 2, x: a cycle is written as R[times]/duration (a start or end is not executed yet), not R/2030-10-10T12:00:00Z/P1D
+            R/
+                line 2, x: a cycle is written as R[times]/duration, such as R/P1D or R3/PT1H, not R/
+        "#]],
     );
 }
 
