@@ -137,6 +137,7 @@ fn write_scope(row: &Scope, out: &mut Canon) {
     };
     out.tag(1).text(&instance.tenant).text(&instance.process_id).num(u64::from(instance.version));
     out.int(instance.started_at).int(instance.ended_at).bytes(&instance.lineage).num(instance.steps);
+    out.num(instance.started_position).num(instance.ended_position);
     match &instance.unique {
         Some((variable, value)) => out.tag(1).text(variable).bytes(value),
         None => out.tag(0),

@@ -87,6 +87,9 @@ pub struct Instance {
     pub started_at: Millis,
     /// 0 while it lives.
     pub ended_at: Millis,
+    /// The positions of its first and last command bound the part of the audit that tells its story; 0 while it lives.
+    pub started_position: u64,
+    pub ended_position: u64,
     pub lineage: [u8; 16],
     /// The uniqueness row that it holds, if any: variable name and value hash.
     pub unique: Option<(Text, [u8; 16])>,
