@@ -49,22 +49,26 @@ fn find(program: &str) -> Option<PathBuf> {
     places.map(|place| place.join(program)).find(|candidate| candidate.is_file())
 }
 
+/// Unpacks beside the place and moves at the end: an attempt that was interrupted is not taken for the package.
 fn fetch(package: &str, folder: &Path) -> Result<()> {
     eprintln!("fetching Debian's package {package} into {}", folder.display());
-    // What an earlier, interrupted attempt left would be taken for the package.
-    if folder.exists() {
-        std::fs::remove_dir_all(folder)?;
+    let part = folder.with_extension("part");
+    for leftover in [folder, &part] {
+        if leftover.exists() {
+            std::fs::remove_dir_all(leftover)?;
+        }
     }
-    std::fs::create_dir_all(folder)?;
+    std::fs::create_dir_all(&part)?;
     // A fresh machine has no package lists yet.
-    download(package, folder).or_else(|_| {
-        quietly("apt-get", &["update"], folder)?;
-        download(package, folder)
+    download(package, &part).or_else(|_| {
+        quietly("apt-get", &["update"], &part)?;
+        download(package, &part)
     })?;
     let is_package = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "deb");
-    let files = std::fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path()));
+    let files = std::fs::read_dir(&part)?.filter_map(|entry| Some(entry.ok()?.path()));
     let file = files.into_iter().find(is_package).context("apt-get brought no file")?;
-    quietly("dpkg-deb", &["-x", &file.to_string_lossy(), "."], folder)
+    quietly("dpkg-deb", &["-x", &file.to_string_lossy(), "."], &part)?;
+    Ok(std::fs::rename(part, folder)?)
 }
 
 fn download(package: &str, folder: &Path) -> Result<()> {
