@@ -50,7 +50,11 @@ pub fn metadata() -> Result<Value> {
 /// A program that never waits for input, run from the repository's root.
 pub fn command(program: impl Into<OsString>) -> Command {
     let mut command = Command::new(program.into());
-    command.stdin(Stdio::null()).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    command.stdin(Stdio::null());
+    // Asked when run, not when compiled: two checkouts that share a target directory share this binary.
+    if let Some(own_folder) = std::env::var_os("CARGO_MANIFEST_DIR") {
+        command.current_dir(PathBuf::from(own_folder).join(".."));
+    }
     command
 }
 
