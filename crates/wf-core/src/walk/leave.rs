@@ -145,7 +145,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    pub(super) fn complete_scope(&mut self, scope: &Scope) -> Run<()> {
+    pub(crate) fn complete_scope(&mut self, scope: &Scope) -> Run<()> {
         if scope.element == ROOT {
             return self.end_instance(scope, ScopeState::Completed);
         }
