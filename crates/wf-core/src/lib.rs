@@ -1,1 +1,32 @@
+//! The pure state machine: command × rows → rows, events, outcome. No async, no serde, no clock, no randomness.
+//! Time and position arrive with the command, keys come from a counter in the state, ranges are ordered.
+//! Read in this order; the path goes on in `wf_engine::partition`.
 
+pub mod command;
+pub mod decide;
+pub mod outcome;
+pub mod draft;
+pub mod rows;
+pub mod ranges;
+pub mod event;
+pub mod canonical;
+pub mod ids;
+
+mod deploy;
+mod instances;
+mod jobs;
+mod messages;
+mod incidents;
+mod upkeep;
+mod walk;
+mod expressions;
+mod variables;
+
+pub use command::{Command, Context};
+pub use decide::decide;
+pub use draft::{Base, Draft, Need, RangeView, Stop};
+pub use event::Event;
+pub use ids::{Key, Millis};
+pub use outcome::{Outcome, Rejection};
+pub use ranges::{RangeId, SortKey};
+pub use rows::{Row, RowId};

@@ -1,1 +1,18 @@
+//! The contract between the engine and a store: what is needed, what was loaded, what one turn writes.
+//! It knows no SQL and decides nothing. Read `batch.rs` first (what a turn leaves behind), then `load.rs`, `store.rs`, `query.rs`.
 
+pub mod batch;
+pub mod codec;
+pub mod load;
+pub mod outbox;
+pub mod query;
+pub mod store;
+
+pub mod conformance;
+pub mod memory;
+
+pub use batch::*;
+pub use load::*;
+pub use outbox::*;
+pub use query::*;
+pub use store::*;

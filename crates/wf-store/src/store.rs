@@ -1,0 +1,92 @@
+//! The store's contract. One conformance suite (`conformance.rs`) is run by every store, also by a third party's.
+//! A store decides nothing: it loads, commits in one transaction, and answers reads of committed data.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use wf_core::{Key, Millis};
+
+use crate::batch::{Batch, Fence, Head, RecordId};
+use crate::load::{Loaded, Needs};
+use crate::outbox::{Claim, Mark, OutboxRow, OutboxStats};
+use crate::query::*;
+
+pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A read or maintenance call failed: the machine's fault, nothing was done.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("store: {0}")]
+pub struct StoreError(pub String);
+
+/// Why a turn was not committed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CommitError {
+    /// The partition's row has another epoch or position: somebody else owns it.
+    #[error("fenced: the partition is owned elsewhere")]
+    Fenced,
+    /// Fewer rows were inserted than sent (a command id that is known), or a serialization failure: reload and execute again.
+    #[error("conflict: {0}")]
+    Conflict(String),
+    /// This batch cannot be stored (a row too big, a constraint): nothing was done; its commands are tried one by one.
+    #[error("rejected: {0}")]
+    Rejected(String),
+    /// Disk full, connection refused: nothing was done.
+    #[error("unavailable: {0}")]
+    Unavailable(String),
+    /// Whether it was committed is not known: counts as lost ownership.
+    #[error("outcome unknown: {0}")]
+    Unknown(String),
+}
+
+/// A partition as it was taken: the epoch is already raised and durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// `old_position` = `new_position` = the last committed position.
+    pub fence: Fence,
+    pub head: Head,
+}
+
+pub trait Store: Send + Sync + 'static {
+    /// Takes the partition: raises its epoch durably and returns where it stands. A fresh one stands at position 0.
+    fn open(&self, partition: u16) -> Later<'_, Result<Opened, StoreError>>;
+
+    fn load(&self, needs: Needs) -> Later<'_, Result<Loaded, StoreError>>;
+
+    /// One transaction, the fence first. `Ok` only when it is durable.
+    fn commit(&self, batch: Arc<Batch>) -> Later<'_, Result<(), CommitError>>;
+
+    /// A value made once with the store and kept in it (the MAC key): the stored one, else `fresh` is stored.
+    fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Later<'_, Result<[u8; 32], StoreError>>;
+
+    // Beside the turns.
+    fn claim_outbox(&self, claim: Claim) -> Later<'_, Result<Vec<OutboxRow>, StoreError>>;
+    fn mark_outbox(&self, marks: Vec<Mark>) -> Later<'_, Result<(), StoreError>>;
+    fn outbox_stats(&self) -> Later<'_, Result<Vec<OutboxStats>, StoreError>>;
+    /// Drops records that expired, suppressed-repeat counts older than 30 days and shipped outbox rows of that age,
+    /// at most `rows_max` rows; the number dropped.
+    fn sweep(&self, now: Millis, rows_max: usize) -> Later<'_, Result<usize, StoreError>>;
+    /// Moves what was committed out of the write-ahead log when nothing else is to be done.
+    fn idle(&self) -> Later<'_, Result<(), StoreError>>;
+
+    // Reads of committed data, in short transactions.
+    /// A committed record, for the one answer that may bypass the actor.
+    fn record(&self, id: RecordId) -> Later<'_, Result<Option<Arc<wf_idempotency::record::Record>>, StoreError>>;
+    fn definitions(&self, query: DefinitionQuery) -> Later<'_, Result<Page<DefinitionInfo>, StoreError>>;
+    fn definition(
+        &self,
+        tenant: String,
+        process_id: String,
+        version: Option<u32>,
+    ) -> Later<'_, Result<Option<Arc<wf_core::rows::Definition>>, StoreError>>;
+    fn instances(&self, query: InstanceQuery) -> Later<'_, Result<Page<Arc<wf_core::rows::Scope>>, StoreError>>;
+    /// Of any tenant: the caller compares.
+    fn instance(&self, instance: Key) -> Later<'_, Result<Option<InstanceDetail>, StoreError>>;
+    fn jobs(&self, query: JobQuery) -> Later<'_, Result<Page<Arc<wf_core::rows::Job>>, StoreError>>;
+    fn incidents(&self, query: IncidentQuery) -> Later<'_, Result<Page<Arc<wf_core::rows::Incident>>, StoreError>>;
+    fn outbox(&self, query: OutboxQuery) -> Later<'_, Result<Page<OutboxRow>, StoreError>>;
+    fn audit(&self, query: AuditQuery) -> Later<'_, Result<Page<AuditRow>, StoreError>>;
+    fn idempotency(&self, query: IdempotencyQuery) -> Later<'_, Result<KeyUses, StoreError>>;
+    /// Counts for gauges: jobs by type and state, records. May be expensive: called in the background.
+    fn gauges(&self) -> Later<'_, Result<Gauges, StoreError>>;
+}
