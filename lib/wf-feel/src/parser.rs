@@ -40,14 +40,20 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     fn expression(&mut self) -> Parsed<Expr> {
+        match self.peek() {
+            Token::Word(word) if self.starts_special(word) => self.nested(Parser::special),
+            _ => self.nested(Parser::disjunction),
+        }
+    }
+
+    /// One level deeper. Every cycle of calls in this parser leads through `expression`, or through the `sum` that an
+    /// end of a range is: all of them are counted here.
+    fn nested(&mut self, parse: fn(&mut Self) -> Parsed<Expr>) -> Parsed<Expr> {
         self.nested += 1;
         if self.nested > NESTED_MAX {
             return Err(self.error("the expression is nested too deeply"));
         }
-        let parsed = match self.peek() {
-            Token::Word(word) if self.starts_special(word) => self.special(),
-            _ => self.disjunction(),
-        };
+        let parsed = parse(self);
         self.nested -= 1;
         parsed
     }

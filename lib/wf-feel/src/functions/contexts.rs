@@ -56,7 +56,7 @@ fn get_entries(run: &mut Run<'_>, arguments: &[Value]) -> Outcome {
 
 fn context_put(run: &mut Run<'_>, arguments: &[Value]) -> Outcome {
     match arguments {
-        [Value::Context(entries), Value::String(key), value] => put(run, entries, &[key.clone()], value),
+        [Value::Context(entries), Value::String(key), value] => put(run, entries, std::slice::from_ref(key), value),
         [Value::Context(entries), Value::List(keys), value] if (1..=KEYS_MAX).contains(&keys.len()) => {
             let keys = keys.iter().map(|key| match key {
                 Value::String(key) => Some(key.clone()),

@@ -180,7 +180,7 @@ impl Parser<'_> {
     /// The rest of a range after its start: `..`, the end and a bracket.
     pub(super) fn range_end(&mut self, start: Expr, start_included: bool) -> Parsed<Expr> {
         self.expect_symbol("..")?;
-        let end = self.sum()?;
+        let end = self.nested(Parser::sum)?;
         let end_included = match self.peek() {
             Token::Symbol("]") => true,
             Token::Symbol(")" | "[") => false,

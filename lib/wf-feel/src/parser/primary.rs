@@ -75,7 +75,7 @@ impl Parser<'_> {
             Token::Symbol("[") => self.bracketed(),
             Token::Symbol("]") => {
                 self.advance();
-                let start = self.sum()?;
+                let start = self.nested(Parser::sum)?;
                 self.range_end(start, false)
             }
             Token::Symbol("{") => self.context(),
