@@ -23,7 +23,7 @@ type Parsed<T> = Result<T, ParseError>;
 
 pub(crate) fn parse(source: &str) -> Parsed<Expr> {
     let lexemes = lexer::lex(source)?;
-    let mut parser = Parser { source, lexemes, at: 0, nested: 0 };
+    let mut parser = Parser { source, lexemes, at: 0, nested: 0, reads_partial: false };
     let root = parser.expression()?;
     match parser.peek() {
         Token::End => Ok(root),
@@ -36,6 +36,8 @@ struct Parser<'a> {
     lexemes: Vec<Lexeme>,
     at: usize,
     nested: usize,
+    /// The name `partial` was met since the innermost `for` began.
+    reads_partial: bool,
 }
 
 impl Parser<'_> {

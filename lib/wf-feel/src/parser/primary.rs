@@ -188,6 +188,7 @@ impl Parser<'_> {
             let full = self.call_name(at);
             return Err(crate::ParseError::new(at, format!("unknown function '{}'", excerpt(full.trim()))));
         }
+        self.reads_partial |= name.as_ref() == "partial";
         Ok(Expr::Name(name))
     }
 
