@@ -202,7 +202,8 @@ pub async fn instances_are_found_by_their_variables(mut world: World) -> Result<
     ];
     world.put(values.map(|(scope, name, value)| row(variable(scope, name, value)))).await?;
     world.put([row(sub_scope(77, 3))]).await?;
-    let table: [(&[(&str, &str)], Vec<Key>); 10] = [
+    type Pairs = &'static [(&'static str, &'static str)];
+    let table: [(Pairs, Vec<Key>); 10] = [
         (&[("order", "A1")], vec![2, 1]),
         (&[("order", "a1")], vec![]),
         (&[("total", "1.10")], vec![2, 1]),
@@ -214,7 +215,7 @@ pub async fn instances_are_found_by_their_variables(mut world: World) -> Result<
         (&[("odd", "café \"x\"")], vec![1]),
         (&[("nothing", "")], vec![]),
     ];
-    let ask = async |world: &World, pairs: &[(&str, &str)]| {
+    let ask = async |world: &World, pairs: Pairs| {
         let wanted: Vec<(String, String)> =
             pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
         instances(world, |query| query.variables = wanted.clone()).await
@@ -277,14 +278,15 @@ pub async fn jobs_and_incidents_are_listed(mut world: World) -> Result<(), Faile
     let foreign = Incident { tenant: "other".into(), ..incident(23, 2) };
     let incidents = [incident(29, 2), incident(30, 2), incident(21, 3), foreign];
     world.put(jobs.map(row).into_iter().chain(incidents.map(row))).await?;
-    let table: [(Option<&str>, Option<JobState>, Option<Key>, Vec<Key>); 5] = [
-        (None, None, None, vec![2, 4, 9, 10]),
-        (Some("pay"), None, None, vec![2, 9, 10]),
-        (None, Some(JobState::Ready), None, vec![4, 9, 10]),
-        (None, Some(JobState::Ready), Some(2), vec![9, 10]),
-        (Some("pay"), Some(JobState::Activated), None, vec![]),
+    type Filter = (Option<&'static str>, Option<JobState>, Option<Key>);
+    let table: [(Filter, Vec<Key>); 5] = [
+        ((None, None, None), vec![2, 4, 9, 10]),
+        ((Some("pay"), None, None), vec![2, 9, 10]),
+        ((None, Some(JobState::Ready), None), vec![4, 9, 10]),
+        ((None, Some(JobState::Ready), Some(2)), vec![9, 10]),
+        ((Some("pay"), Some(JobState::Activated), None), vec![]),
     ];
-    for (job_type, state, instance, want) in table {
+    for ((job_type, state, instance), want) in table {
         let job_type = job_type.map(str::to_owned);
         let query = |slice| JobQuery { tenant: TENANT.into(), job_type: job_type.clone(), state, instance, slice };
         let found = paged(|slice| world.store.jobs(query(slice))).await?;
