@@ -39,7 +39,7 @@ impl Pending {
         match self {
             Pending::Known(outcome) => outcome,
             Pending::Published { key } => {
-                Outcome::Published { key, duplicate: false, misuse: false, correlated: walk.correlated.clone() }
+                Outcome::Published { key, duplicate: false, misuse: false, correlated: walk.reached_by(key) }
             }
         }
     }
