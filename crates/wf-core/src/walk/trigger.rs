@@ -31,11 +31,10 @@ impl Walk<'_, '_> {
         Ok(true)
     }
 
-    /// A subscription that was just opened takes the oldest buffered message that its process has not had.
-    pub(super) fn match_buffered(&mut self, subscription: Key) -> Run<()> {
-        let Some(subscription) = self.draft.get::<Subscription>(&RowId::Subscription(subscription))? else {
-            return Ok(());
-        };
+    /// A subscription that is open takes the oldest buffered message that its process has not had; one that is open
+    /// still (of a boundary event beside its activity) takes the next one too.
+    pub(super) fn match_buffered(&mut self, key: Key) -> Run<()> {
+        let Some(subscription) = self.draft.get::<Subscription>(&RowId::Subscription(key))? else { return Ok(()) };
         let range = RangeId::Buffered {
             tenant: subscription.tenant.clone(),
             message: subscription.message.clone(),
@@ -44,6 +43,7 @@ impl Walk<'_, '_> {
         let Some(message) = self.next_buffered(&range, &subscription.process_id)? else { return Ok(()) };
         if self.correlate(&subscription, &message)? {
             self.note_correlated(&message, &subscription.process_id)?;
+            self.push(Task::MatchBuffered { subscription: key });
         }
         Ok(())
     }
