@@ -1,6 +1,6 @@
 //! What must hold between rows after every command, whatever came before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use wf_core::canonical;
 use wf_core::rows::*;
@@ -11,13 +11,13 @@ use super::World;
 impl World {
     /// Panics with the first broken rule.
     pub fn check(&self) {
-        let tokens = self.tokens();
+        let (tokens, owners) = (self.tokens(), self.owners());
         for row in self.rows.values() {
             match row {
                 Row::StartSubscription(row) => assert!(self.has(&RowId::Definition(row.definition)), "{row:?}"),
                 Row::Scope(scope) => self.check_scope(scope, tokens.get(&scope.key).copied().unwrap_or(0)),
                 Row::Element(element) => self.check_element(element),
-                Row::Variable(variable) => self.check_variable(variable),
+                Row::Variable(variable) => assert!(owners.contains(&variable.scope), "nobody's variable: {variable:?}"),
                 Row::Job(job) => self.check_job(job),
                 Row::Step(step) => assert!(self.has(&RowId::Job(step.job)), "{step:?}"),
                 Row::Timer(timer) => self.check_attached(timer.scope, timer.host, timer.key),
@@ -87,10 +87,14 @@ impl World {
         }
     }
 
-    fn check_variable(&self, variable: &Variable) {
-        let of_element = |row: &Row| matches!(row, Row::Element(row) if row.key == variable.scope && row.has_locals);
-        let is_found = self.has(&RowId::Scope(variable.scope)) || self.rows.values().any(of_element);
-        assert!(is_found, "nobody's variable: {variable:?}");
+    /// Who may have variables.
+    fn owners(&self) -> BTreeSet<Key> {
+        let owner = |row: &Row| match row {
+            Row::Scope(scope) => Some(scope.key),
+            Row::Element(element) if element.has_locals => Some(element.key),
+            _ => None,
+        };
+        self.rows.values().filter_map(owner).collect()
     }
 
     fn check_job(&self, job: &Job) {
