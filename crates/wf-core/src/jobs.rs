@@ -159,10 +159,9 @@ fn lease_lost(job: &Job, holder: &Holder, now: i64) -> Option<LeaseLost> {
         JobState::Activated if now >= job.due => Some(LeaseLost::Expired),
         JobState::Activated => None,
         JobState::Ready if is_holder && job.lease != 0 => Some(LeaseLost::Expired),
-        JobState::Ready => Some(LeaseLost::Taken),
-        JobState::Backoff | JobState::Failed | JobState::ErrorThrown | JobState::Completed | JobState::Canceled => {
-            Some(LeaseLost::Finished)
-        }
+        // Given up by its holder: it waits for its next activation, of whichever worker.
+        JobState::Ready | JobState::Backoff | JobState::Failed | JobState::ErrorThrown => Some(LeaseLost::Taken),
+        JobState::Completed | JobState::Canceled => Some(LeaseLost::Finished),
     }
 }
 
