@@ -3,4 +3,5 @@
 mod common;
 
 mod corpus;
+mod jobs;
 mod messages;
