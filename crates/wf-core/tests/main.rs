@@ -3,5 +3,6 @@
 mod common;
 
 mod corpus;
+mod flow;
 mod jobs;
 mod messages;
