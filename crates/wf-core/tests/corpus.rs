@@ -265,6 +265,7 @@ fn order() {
         message.correlated payment-received to payment-received
         timer.canceled wait-5min-timer
         subscription.closed payment-received
+        element.completed Gateway_1p6s0kg
         variables.set {amount:5}
         element.completed payment-received
         element.completed Gateway_09cx3x2
@@ -298,6 +299,7 @@ fn order() {
         message.correlated payment-received to payment-received-after-reminder
         subscription.closed payment-received
         timer.canceled wait-10min-timer
+        element.completed Gateway_12peq2t
         element.completed payment-received-after-reminder
         element.completed Gateway_09cx3x2
         element.completed Gateway_0rwjci4
@@ -323,6 +325,7 @@ fn order() {
     check(&read(ORDER), canceled, &expect![[r#"
         timer.fired wait-10min-timer
         subscription.closed payment-received
+        element.completed Gateway_12peq2t
         element.completed wait-10min-timer
         job.created send-cancellation send-cancellation
         message.published payment-received '4711'

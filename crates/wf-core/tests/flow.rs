@@ -186,6 +186,7 @@ fn an_event_gateway_takes_one_buffered_message() {
         message.correlated one to m
         subscription.closed one
         subscription.closed two
+        element.completed g
         variables.set {x:1}
         element.completed m
         element.completed e

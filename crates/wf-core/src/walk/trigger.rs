@@ -121,6 +121,9 @@ impl Walk<'_, '_> {
             // A branch of an event-based gateway: the first trigger wins.
             _ => {
                 self.remove_element(host)?;
+                if let Some(gateway) = here.node(host.element) {
+                    self.tell_completed(here, gateway);
+                }
                 self.leave_event(here, target, variables)
             }
         }
