@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use wf_model::{Boundary, Element as Node, ElementIdx, Kind, Trigger};
 
+use super::attach::ENDLESS;
 use super::{Here, Task, Walk};
 use crate::draft::Run;
 use crate::event::What;
@@ -95,7 +96,7 @@ impl Walk<'_, '_> {
             _ => wf_feel::add_duration_ms(timer.due, &timer.interval).filter(|due| *due > timer.due),
         };
         if let Some(due) = next {
-            let repeats = if timer.repeats < 0 { -1 } else { timer.repeats - 1 };
+            let repeats = if timer.repeats == ENDLESS { ENDLESS } else { timer.repeats - 1 };
             let element_id = here.node(timer.target).map_or_else(|| Text::from(""), |node| node.id.clone());
             self.draft.emit(timer.root, timer.key, What::TimerScheduled { element_id, due });
             self.draft.put(Timer { due, repeats, ..timer.clone() })?;
