@@ -47,16 +47,16 @@ impl Walk<'_, '_> {
             Kind::Scope(_) => self.enter_scope(here, index, node),
             Kind::CatchMessage(_) | Kind::CatchTimer(_) | Kind::EventGateway => self.enter_wait(here, index, node),
             Kind::Start(Start::None | Start::Message(_)) | Kind::Pass => {
-                self.pass(here, index, node, &Variables::new())
+                self.pass(here, node, &Variables::new())
             }
             Kind::Script { expression, result } => {
                 let inputs =
                     self.map_variables(&node.inputs, Place { locals: &Variables::new(), scope: here.scope.key })?;
                 let value = self.evaluate_json(expression, Place { locals: &inputs, scope: here.scope.key })?;
-                self.pass_with(here, index, node, inputs, vec![(result.clone(), value)])
+                self.pass_with(here, node, inputs, &vec![(result.clone(), value)])
             }
-            Kind::Exclusive { default } => self.choose(here, index, node, *default),
-            Kind::Parallel => Ok(self.join(here, index, node, flow)?),
+            Kind::Exclusive { default } => self.choose(here, node, *default),
+            Kind::Parallel => Ok(self.join(here, node, flow)?),
             Kind::End(End::None) => Ok(self.end(here, node)?),
             Kind::End(End::Terminate) => Ok(self.end_scope_by_force(here, node)?),
             Kind::End(End::Error { code }) => {

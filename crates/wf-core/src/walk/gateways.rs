@@ -1,7 +1,7 @@
 //! Where tokens part and meet. A join counts per sequence flow, never arrivals.
 
 use wf_feel::Value;
-use wf_model::{Element as Node, ElementIdx, FlowIdx};
+use wf_model::{Element as Node, FlowIdx};
 
 use super::{Here, Walk};
 use crate::draft::Run;
@@ -11,13 +11,7 @@ use crate::rows::{IncidentKind, Variables};
 
 impl Walk<'_, '_> {
     /// Conditions in the order of the file; the default flow only when none holds.
-    pub(super) fn choose(
-        &mut self,
-        here: &Here,
-        _index: ElementIdx,
-        node: &Node,
-        default: Option<FlowIdx>,
-    ) -> Step<()> {
+    pub(super) fn choose(&mut self, here: &Here, node: &Node, default: Option<FlowIdx>) -> Step<()> {
         let nothing = Variables::new();
         let place = Place { locals: &nothing, scope: here.scope.key };
         for flow in node.outgoing.iter().filter(|flow| Some(**flow) != default) {
@@ -63,9 +57,9 @@ impl Walk<'_, '_> {
     }
 
     /// Fires when every distinct incoming flow has a token; a second token on one flow waits for the next round.
-    pub(super) fn join(&mut self, here: &Here, index: ElementIdx, node: &Node, flow: Option<FlowIdx>) -> Run<()> {
+    pub(super) fn join(&mut self, here: &Here, node: &Node, flow: Option<FlowIdx>) -> Run<()> {
         let Some(flow) = flow.filter(|_| node.incoming.len() > 1) else {
-            return self.pass_on(here, index, node);
+            return self.pass_on(here, node);
         };
         let mut joins = here.scope.joins.clone();
         add_token(&mut joins, flow);
@@ -79,10 +73,10 @@ impl Walk<'_, '_> {
             scope.joins = joins;
             scope.active = scope.active.saturating_sub(merged);
         })?;
-        self.pass_on(here, index, node)
+        self.pass_on(here, node)
     }
 
-    fn pass_on(&mut self, here: &Here, _index: ElementIdx, node: &Node) -> Run<()> {
+    fn pass_on(&mut self, here: &Here, node: &Node) -> Run<()> {
         self.tell_completed(here, node);
         self.follow(here, &node.outgoing)
     }

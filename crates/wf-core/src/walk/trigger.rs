@@ -134,7 +134,7 @@ impl Walk<'_, '_> {
     pub(super) fn leave_event(&mut self, here: &Here, target: ElementIdx, variables: &Variables) -> Run<()> {
         let Some(here) = self.here(here.scope.key)? else { return Ok(()) };
         let Some(node) = here.node(target) else { return Ok(()) };
-        match self.pass(&here, target, node, variables) {
+        match self.pass(&here, node, variables) {
             Ok(()) => Ok(()),
             Err(halt) => self.park(&here, target, Phase::Leaving, variables, halt),
         }
