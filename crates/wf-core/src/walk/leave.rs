@@ -1,6 +1,6 @@
 //! A token goes on: output mappings, outgoing flows, the end of a path, the end of a scope.
 
-use wf_model::{Element as Node, ElementIdx, FlowIdx, ROOT};
+use wf_model::{Element as Node, FlowIdx, ROOT};
 
 use super::{Here, Task, Walk};
 use crate::draft::Run;
@@ -64,6 +64,7 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// Its work is done and what it waited for itself is over; its boundary events can still end it.
     fn stop_leaving(
         &mut self,
         here: &Here,
@@ -72,15 +73,19 @@ impl Walk<'_, '_> {
         message: &str,
         locals: &Variables,
     ) -> Run<()> {
-        self.detach(element.root, &element.attached)?;
+        let (own, around): (Vec<_>, Vec<_>) =
+            element.attached.iter().partition(|attached| attached.target == element.element);
+        self.detach(element.root, &own)?;
         let incident = self.raise(here, element.element, element.key, 0, kind, message)?;
-        self.set_local_variables(element.key, element.root, locals)?;
-        let mut stopped = element.clone();
-        stopped.phase = Phase::Leaving;
-        stopped.incident = incident;
-        stopped.attached = Vec::new();
-        stopped.has_locals = true;
-        self.draft.put(stopped)?;
+        self.keep_variables(element.key, locals)?;
+        self.draft.put(Element {
+            phase: Phase::Leaving,
+            job: 0,
+            incident,
+            has_locals: true,
+            attached: around,
+            ..element.clone()
+        })?;
         Ok(())
     }
 
