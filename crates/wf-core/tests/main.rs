@@ -3,6 +3,9 @@
 mod common;
 
 mod corpus;
+mod errors;
 mod flow;
 mod jobs;
 mod messages;
+mod timers;
+mod variables;

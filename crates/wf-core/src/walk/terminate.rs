@@ -7,7 +7,7 @@ use crate::draft::Run;
 use crate::event::What;
 use crate::ids::Key;
 use crate::ranges::RangeId;
-use crate::rows::{After, Element, Job, JobState, RowId, Scope, ScopeState, Variables, Work};
+use crate::rows::{After, Element, Job, JobState, RowId, Scope, ScopeState, Work};
 
 impl Walk<'_, '_> {
     /// A terminate end event ends its own scope only; the scope then completes.
@@ -67,9 +67,7 @@ impl Walk<'_, '_> {
         if element.job != 0 {
             self.cancel_job(element.job)?;
         }
-        // An interrupted scope was marked closed in its row.
-        let current = self.draft.get::<Element>(&element.id())?;
-        self.remove_element(current.as_deref().unwrap_or(element))?;
+        self.remove_element(element)?;
         if let Some(node) = here.node(element.element) {
             let terminated = What::ElementTerminated { element_id: node.id.clone() };
             self.draft.emit(element.root, element.key, terminated);
@@ -109,9 +107,10 @@ impl Walk<'_, '_> {
                 let (Some(outer), Some(element)) = (self.here(scope.parent)?, self.draft.get::<Element>(&id)?) else {
                     return Ok(());
                 };
+                let brought = self.visible_variables(&[key], None)?;
                 self.terminate_element(&outer, &element)?;
                 self.drop_scope(key)?;
-                self.leave_event(&outer, target, &Variables::new())
+                self.leave_event(&outer, target, &brought)
             }
         }
     }

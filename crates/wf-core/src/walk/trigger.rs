@@ -147,12 +147,12 @@ impl Walk<'_, '_> {
             self.terminate_element(here, host)?;
             return self.leave_event(here, target, variables);
         }
-        // What the event brought is written now: the path may start in a later command.
-        self.merge_variables(here.scope.key, here.scope.root, variables)?;
         self.detach(host.root, &host.attached)?;
-        let mut closed = (**host).clone();
-        closed.attached = Vec::new();
-        self.draft.put(closed)?;
+        // The path may start in a later command. Until then what the event brought waits where the sub-process had its
+        // own variables: nothing in it is evaluated any more.
+        self.delete_variables(host.key)?;
+        self.keep_variables(host.key, variables)?;
+        self.draft.put(Element { attached: Vec::new(), has_locals: true, ..(**host).clone() })?;
         self.stop_scope(host.key, After::Continue(target))
     }
 
