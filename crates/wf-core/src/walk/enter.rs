@@ -30,6 +30,7 @@ impl Walk<'_, '_> {
             return Ok(());
         }
         let Some(here) = self.here(scope)? else { return Ok(()) };
+        *self.steps_of.entry(here.scope.root).or_default() += 1;
         let entered = match self.instance(here.scope.root)? {
             Some(instance) if instance.steps >= INSTANCE_STEPS_MAX => Err(over_budget()),
             _ => self.enter(&here, element, flow),

@@ -9,7 +9,7 @@ mod leave;
 mod terminate;
 mod trigger;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use wf_model::{Element as Node, ElementIdx, FlowIdx, Process};
@@ -31,17 +31,19 @@ pub const STEPS_MAX: u32 = 1_000;
 pub const TERMINATIONS_MAX: usize = 500;
 /// Steps of one instance; then an incident waits, so that a loop cannot run for ever unseen.
 pub const INSTANCE_STEPS_MAX: u64 = 1_000_000;
-/// A command that took fewer steps does not count them: a loop without waiting shows in long commands,
+/// A command that took fewer steps of an instance does not count them: a loop without waiting shows in long commands,
 /// and a short command need not write the root's row for it.
-const STEPS_COUNTED_FROM: u32 = 64;
+const STEPS_COUNTED_FROM: u64 = 64;
 
-const _: () = assert!(STEPS_COUNTED_FROM < STEPS_MAX);
+const _: () = assert!(STEPS_COUNTED_FROM < STEPS_MAX as u64);
 
 pub(crate) struct Walk<'d, 'a> {
     pub draft: &'d mut Draft<'a>,
     pub context: &'d Context,
     queue: VecDeque<Task>,
     steps: u32,
+    /// Element steps by instance.
+    steps_of: BTreeMap<Key, u64>,
     pub evaluations: u64,
     /// Messages of this command with the instances that they reached.
     reached: Vec<(Key, Key)>,
@@ -74,7 +76,7 @@ pub(crate) struct Here {
 
 impl<'d, 'a> Walk<'d, 'a> {
     pub fn new(draft: &'d mut Draft<'a>, context: &'d Context) -> Walk<'d, 'a> {
-        Walk { draft, context, queue: VecDeque::new(), steps: 0, evaluations: 0, reached: Vec::new() }
+        Walk { draft, context, queue: VecDeque::new(), steps: 0, steps_of: BTreeMap::new(), evaluations: 0, reached: Vec::new() }
     }
 
     pub fn push(&mut self, task: Task) {
@@ -83,25 +85,20 @@ impl<'d, 'a> Walk<'d, 'a> {
 
     /// Works off the queue.
     pub fn run(&mut self) -> Run<()> {
-        let mut walked = None;
         while let Some(task) = self.queue.pop_front() {
             if self.steps >= STEPS_MAX {
                 self.queue.push_front(task);
-                self.put_off()?;
-                break;
+                return self.put_off();
             }
             self.steps += 1;
             match task {
-                Task::Arrive { scope, element, flow } => {
-                    walked = Some(scope);
-                    self.arrive(scope, element, flow)?;
-                }
+                Task::Arrive { scope, element, flow } => self.arrive(scope, element, flow)?,
                 Task::MatchBuffered { subscription } => self.match_buffered(subscription)?,
                 Task::Terminate { scope } => self.terminate(scope)?,
                 Task::StartNext(next) => crate::messages::start_next(self, &next)?,
             }
         }
-        self.count_steps(walked)
+        Ok(())
     }
 
     /// What is left becomes follow-up rows, in order.
@@ -130,11 +127,14 @@ impl<'d, 'a> Walk<'d, 'a> {
         Ok(())
     }
 
-    fn count_steps(&mut self, scope: Option<Key>) -> Run<()> {
-        let Some(scope) = scope.filter(|_| self.steps >= STEPS_COUNTED_FROM) else { return Ok(()) };
-        let Some(scope) = self.draft.get::<Scope>(&RowId::Scope(scope))? else { return Ok(()) };
-        let steps = u64::from(self.steps);
-        self.change_instance(scope.root, |instance| instance.steps = instance.steps.saturating_add(steps))
+    /// At the end of the command: each instance's own steps, once.
+    pub fn count_steps(&mut self) -> Run<()> {
+        for (root, steps) in std::mem::take(&mut self.steps_of) {
+            if steps >= STEPS_COUNTED_FROM {
+                self.change_instance(root, |instance| instance.steps = instance.steps.saturating_add(steps))?;
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn note_reached(&mut self, message: Key, instance: Key) {
