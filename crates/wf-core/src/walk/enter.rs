@@ -32,7 +32,8 @@ impl Walk<'_, '_> {
         let Some(here) = self.here(scope)? else { return Ok(()) };
         *self.steps_of.entry(here.scope.root).or_default() += 1;
         let entered = match self.instance(here.scope.root)? {
-            Some(instance) if instance.steps >= INSTANCE_STEPS_MAX => Err(over_budget()),
+            // A token at a join knows its flow, which a parked one would forget. Each loop has another element too.
+            Some(instance) if instance.steps >= INSTANCE_STEPS_MAX && !is_join(&here, element) => Err(over_budget()),
             _ => self.enter(&here, element, flow),
         };
         match entered {
@@ -232,6 +233,10 @@ fn count_visit(visits: &mut Vec<(ElementIdx, u32)>, index: ElementIdx) -> u32 {
             1
         }
     }
+}
+
+fn is_join(here: &Here, index: ElementIdx) -> bool {
+    here.node(index).is_some_and(|node| matches!(node.kind, Kind::Parallel) && node.incoming.len() > 1)
 }
 
 fn over_budget() -> Halt {
