@@ -21,6 +21,10 @@ impl Walk<'_, '_> {
     }
 
     pub(super) fn terminate(&mut self, scope: Key) -> Run<()> {
+        let row = self.draft.get::<Scope>(&RowId::Scope(scope))?;
+        if row.is_none_or(|row| row.state != ScopeState::Terminating) {
+            return Ok(());
+        }
         let mut budget = TERMINATIONS_MAX;
         if self.empty_scope(scope, &mut budget)? {
             return self.after_terminated(scope);
@@ -90,6 +94,10 @@ impl Walk<'_, '_> {
 
     fn after_terminated(&mut self, key: Key) -> Run<()> {
         let Some(scope) = self.draft.get::<Scope>(&RowId::Scope(key))? else { return Ok(()) };
+        // Stopped from around it in the meantime: it goes with what is around it, and no path starts.
+        if !self.is_live(scope.parent)? {
+            return Ok(());
+        }
         match scope.after {
             After::Nothing => Ok(()),
             After::Cancel => self.end_instance(&scope, ScopeState::Canceled),
