@@ -86,7 +86,8 @@ fn an_uncaught_error_of_a_worker() {
         job.error-thrown a x caught by nobody
         variables.set {detail:1} (inner)
         incident.created a UNHANDLED_ERROR_EVENT: error 'x' is thrown by the worker and nothing catches it
-    "#]].assert_eq(&world.trace());
+    "#]]
+    .assert_eq(&world.trace());
     world.resolve(None).unwrap();
     let again = world.job("a");
     assert_eq!((again.job.key, again.job.retries, again.variables.len()), (job.key, 3, 1));
@@ -124,7 +125,8 @@ fn an_error_end() {
         job.activated b w
         job.completed b
         incident.created x UNHANDLED_ERROR_EVENT: error 'unknown' is thrown here and nothing catches it
-    "#]].assert_eq(&world.trace());
+    "#]]
+    .assert_eq(&world.trace());
     world.set(instance, None, "code=\"known\"").unwrap();
     world.resolve(None).unwrap();
     expect![[r#"
@@ -136,7 +138,8 @@ fn an_error_end() {
         element.terminated c
         element.completed caught
         job.created after after
-    "#]].assert_eq(&world.trace());
+    "#]]
+    .assert_eq(&world.trace());
     world.work("after", "");
     assert_eq!(world.state(instance), ScopeState::Completed);
 }

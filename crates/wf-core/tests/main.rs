@@ -2,6 +2,7 @@
 
 mod common;
 
+mod budgets;
 mod corpus;
 mod errors;
 mod flow;

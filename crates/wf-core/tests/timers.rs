@@ -63,7 +63,10 @@ fn a_cycle_does_not_drift() {
 /// Case #36: fired twice, fired under another time, fired before its time.
 #[test]
 fn what_comes_too_late_or_early() {
-    let mut world = World::with(&[("p", "start s -> a\njob a -> e\nboundary b on=a cycle=R2/PT10S nonint -> side\njob side\nend e")]);
+    let mut world = World::with(&[(
+        "p",
+        "start s -> a\njob a -> e\nboundary b on=a cycle=R2/PT10S nonint -> side\njob side\nend e",
+    )]);
     world.start("p", "");
     let Some((timer, due)) = world.rows.values().find_map(|row| match row {
         Row::Timer(timer) => Some((timer.key, timer.due)),

@@ -63,7 +63,9 @@ fn quoted(object: &str) -> String {
 /// A nested target keeps the members beside it; what is no object gives way.
 #[test]
 fn nested_targets() {
-    for (before, after) in [("{\"n\":1}", "{\"n\":1,\"m\":{\"k\":2}}"), ("5", "{\"m\":{\"k\":2}}"), ("null", "{\"m\":{\"k\":2}}")] {
+    for (before, after) in
+        [("{\"n\":1}", "{\"n\":1,\"m\":{\"k\":2}}"), ("5", "{\"m\":{\"k\":2}}"), ("null", "{\"m\":{\"k\":2}}")]
+    {
         let mut world = World::with(&[(
             "p",
             "start s -> a
@@ -115,7 +117,9 @@ fn set_from_outside() {
 /// A script's result is merged like a worker's.
 #[test]
 fn scripts() {
-    for (mapping, expected) in [("", "{n:2,r:4}"), ("in r = 0", "{n:2}"), ("out t = r + 1", "{n:2,t:5}"), ("in m = n\nout t = m", "{n:2,t:2}")] {
+    for (mapping, expected) in
+        [("", "{n:2,r:4}"), ("in r = 0", "{n:2}"), ("out t = r + 1", "{n:2,t:5}"), ("in m = n\nout t = m", "{n:2,t:2}")]
+    {
         let mut world = World::with(&[(
             "p",
             &format!(
@@ -221,7 +225,8 @@ fn a_sub_process_that_cannot_be_mapped_out_waits() {
         job.activated a w
         job.completed a
         incident.created c IO_MAPPING_ERROR: expression 'assert(i + m, m > 0)': the condition is not fulfilled
-    "#]].assert_eq(&resolved.trace());
+    "#]]
+    .assert_eq(&resolved.trace());
     resolved.set(instance, None, "m=2").unwrap();
     resolved.resolve(None).unwrap();
     assert_eq!((resolved.variables(instance).as_str(), resolved.state(instance)), ("{m:2,r:3}", ScopeState::Completed));

@@ -139,8 +139,7 @@ impl Walk<'_, '_> {
         message: Text,
         correlation_key: Text,
     ) -> Run<()> {
-        let instance = self.instance(here.scope.root)?;
-        let tenant = instance.as_ref().map_or_else(|| self.context.tenant.clone(), |instance| instance.tenant.clone());
+        let tenant = self.tenant_of(here.scope.root)?;
         self.draft.emit(
             here.scope.root,
             key,

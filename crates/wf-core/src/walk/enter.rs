@@ -33,7 +33,7 @@ impl Walk<'_, '_> {
         *self.steps_of.entry(here.scope.root).or_default() += 1;
         let entered = match self.instance(here.scope.root)? {
             // A token at a join knows its flow, which a parked one would forget. Each loop has another element too.
-            Some(instance) if instance.steps >= INSTANCE_STEPS_MAX && !is_join(&here, element) => Err(over_budget()),
+            Some(instance) if instance.steps >= INSTANCE_STEPS_MAX && !here.is_join(element) => Err(over_budget()),
             _ => self.enter(&here, element, flow),
         };
         match entered {
@@ -48,9 +48,7 @@ impl Walk<'_, '_> {
             Kind::Job(spec) | Kind::End(End::Job(spec)) => self.enter_job(here, index, node, spec),
             Kind::Scope(_) => self.enter_scope(here, index, node),
             Kind::CatchMessage(_) | Kind::CatchTimer(_) | Kind::EventGateway => self.enter_wait(here, index, node),
-            Kind::Start(Start::None | Start::Message(_)) | Kind::Pass => {
-                self.pass(here, node, &Variables::new())
-            }
+            Kind::Start(Start::None | Start::Message(_)) | Kind::Pass => self.pass(here, node, &Variables::new()),
             Kind::Script { expression, result } => {
                 let inputs =
                     self.map_variables(&node.inputs, Place { locals: &Variables::new(), scope: here.scope.key })?;
@@ -107,8 +105,7 @@ impl Walk<'_, '_> {
     }
 
     fn insert_job(&mut self, here: &Here, index: ElementIdx, node: &Node, element_key: Key, new: NewJob) -> Run<Key> {
-        let instance = self.instance(here.scope.root)?;
-        let tenant = instance.map_or_else(|| self.context.tenant.clone(), |instance| instance.tenant.clone());
+        let tenant = self.tenant_of(here.scope.root)?;
         let lineage = self.next_lineage(here.scope.key, index, node)?;
         let key = self.draft.next_key();
         let job = self.draft.insert_new(Job {
@@ -233,10 +230,6 @@ fn count_visit(visits: &mut Vec<(ElementIdx, u32)>, index: ElementIdx) -> u32 {
             1
         }
     }
-}
-
-fn is_join(here: &Here, index: ElementIdx) -> bool {
-    here.node(index).is_some_and(|node| matches!(node.kind, Kind::Parallel) && node.incoming.len() > 1)
 }
 
 fn over_budget() -> Halt {

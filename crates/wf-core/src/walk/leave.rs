@@ -59,33 +59,19 @@ impl Walk<'_, '_> {
             Err(Halt::Stop(stop)) => Err(stop),
             Err(Halt::Incident(kind, message)) => {
                 let kept = merged(locals, results);
-                self.stop_leaving(&here, element, kind, &message, &kept)
+                self.stop_leaving(element, kind, &message, &kept)
             }
         }
     }
 
     /// Its work is done and what it waited for itself is over; its boundary events can still end it.
-    fn stop_leaving(
-        &mut self,
-        here: &Here,
-        element: &Element,
-        kind: IncidentKind,
-        message: &str,
-        locals: &Variables,
-    ) -> Run<()> {
+    fn stop_leaving(&mut self, element: &Element, kind: IncidentKind, message: &str, kept: &Variables) -> Run<()> {
         let (own, around): (Vec<_>, Vec<_>) =
             element.attached.iter().partition(|attached| attached.target == element.element);
         self.detach(element.root, &own)?;
-        let incident = self.raise(here, element.element, element.key, 0, kind, message)?;
-        self.keep_variables(element.key, locals)?;
-        self.draft.put(Element {
-            phase: Phase::Leaving,
-            job: 0,
-            incident,
-            has_locals: true,
-            attached: around,
-            ..element.clone()
-        })?;
+        self.keep_variables(element.key, kept)?;
+        let stopped = Element { phase: Phase::Leaving, job: 0, has_locals: true, attached: around, ..element.clone() };
+        self.raise_on(&stopped, 0, kind, message)?;
         Ok(())
     }
 

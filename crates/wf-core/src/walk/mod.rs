@@ -1,11 +1,12 @@
 //! Tokens on their way: a queue of things that follow from one command, worked off in order and within a budget.
 //! What is over the budget becomes a follow-up row. It knows the graph and the rows, no verbs.
-//! Read `enter.rs` (a token arrives), `leave.rs` (it goes on), `trigger.rs` (an event), `terminate.rs` (an end by force).
+//! Read `enter.rs` (a token arrives), `leave.rs` (it goes on), `trigger.rs` (an event), `terminate.rs` (an end by force), `park.rs` (an incident).
 
 mod attach;
 mod enter;
 mod gateways;
 mod leave;
+mod park;
 mod terminate;
 mod trigger;
 
@@ -17,12 +18,9 @@ use wf_model::{Element as Node, ElementIdx, FlowIdx, Process};
 use crate::command::Context;
 use crate::draft::{Draft, Run};
 use crate::event::What;
-use crate::expressions::Halt;
 use crate::ids::Key;
 use crate::messages::StartNext;
-use crate::rows::{
-    Element, FollowUp, Incident, IncidentKind, Instance, Phase, RowId, Scope, ScopeState, Text, Variables, Work,
-};
+use crate::rows::{FollowUp, Instance, RowId, Scope, ScopeState, Work};
 pub use enter::json_string;
 
 /// Element steps of one command; the rest becomes follow-ups.
@@ -76,7 +74,15 @@ pub(crate) struct Here {
 
 impl<'d, 'a> Walk<'d, 'a> {
     pub fn new(draft: &'d mut Draft<'a>, context: &'d Context) -> Walk<'d, 'a> {
-        Walk { draft, context, queue: VecDeque::new(), steps: 0, steps_of: BTreeMap::new(), evaluations: 0, reached: Vec::new() }
+        Walk {
+            draft,
+            context,
+            queue: VecDeque::new(),
+            steps: 0,
+            steps_of: BTreeMap::new(),
+            evaluations: 0,
+            reached: Vec::new(),
+        }
     }
 
     pub fn push(&mut self, task: Task) {
@@ -184,69 +190,6 @@ impl<'d, 'a> Walk<'d, 'a> {
             }
         }
         Ok(true)
-    }
-
-    /// The element stops here with an incident; its token stays. `locals` are kept for the next try.
-    pub(crate) fn park(
-        &mut self,
-        here: &Here,
-        node: ElementIdx,
-        phase: Phase,
-        locals: &Variables,
-        halt: Halt,
-    ) -> Run<()> {
-        let (kind, message) = match halt {
-            Halt::Stop(stop) => return Err(stop),
-            Halt::Incident(kind, message) => (kind, message),
-        };
-        let key = self.draft.next_key();
-        let incident = self.raise(here, node, key, 0, kind, &message)?;
-        self.draft.insert_new(Element {
-            key,
-            scope: here.scope.key,
-            root: here.scope.root,
-            element: node,
-            phase,
-            job: 0,
-            incident,
-            has_locals: !locals.is_empty(),
-            attached: Vec::new(),
-        });
-        for (name, value) in locals {
-            self.draft.insert_new(crate::rows::Variable { scope: key, name: name.clone(), value: value.clone() });
-        }
-        Ok(())
-    }
-
-    pub(crate) fn raise(
-        &mut self,
-        here: &Here,
-        node: ElementIdx,
-        element_key: Key,
-        job: Key,
-        kind: IncidentKind,
-        message: &str,
-    ) -> Run<Key> {
-        let root = here.scope.root;
-        let tenant =
-            self.instance(root)?.map_or_else(|| self.context.tenant.clone(), |instance| instance.tenant.clone());
-        let element_id = here.process.element(node).map_or_else(|| Text::from(""), |node| node.id.clone());
-        let key = self.draft.next_key();
-        let message: Text = message.into();
-        self.draft.insert_new(Incident {
-            key,
-            tenant,
-            root,
-            scope: here.scope.key,
-            element_key,
-            element_id: element_id.clone(),
-            job,
-            kind,
-            message: message.clone(),
-            created_at: self.context.now,
-        });
-        self.draft.emit(root, key, What::IncidentCreated { kind, element_id, message, job });
-        Ok(key)
     }
 }
 
