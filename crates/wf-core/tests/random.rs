@@ -43,12 +43,16 @@ const MODELS: [(&str, &str); 5] = [
         "start s -> g
          and g -> w, a
          events w -> m, o, t
-         catch m msg=m key==k -> j
-         catch o msg=o key==k -> j
-         catch t timer==[\"PT2S\",\"soon\"][n+1] -> j
+         catch m msg=m key==k -> v
+         catch o msg=o key==k -> v
+         catch t timer==[\"PT2S\",\"soon\"][n+1] -> v
+         xor v -> j
          job a type=t -> y
          xor y -> a if n > 1, j if n <= 1
-         and j -> e
+         and j -> k, l
+         task k -> i
+         task l -> i
+         and i -> e
          end e",
     ),
     (
@@ -71,6 +75,7 @@ const MODELS: [(&str, &str); 5] = [
          boundary any on=a error=* -> bad
          end bad error=bad
          job b type=u
+         out r = assert(n, n != 1)
          boundary exact on=b error=bad -> q
          script q expression==assert(n,n!=1) result=r
          xor x -> y if n = 1, z if n = 0
@@ -104,18 +109,61 @@ const TIMES_MS: [i64; 5] = [0, 999, 1_000, 2_500, 30_000];
 
 #[derive(Clone, Debug)]
 enum Op {
-    Start { model: usize, key: usize, value: usize },
-    Publish { name: &'static str, key: usize, ttl: usize, id: Option<u8>, value: usize },
-    Activate { job_type: usize, worker: &'static str, jobs_max: u32, lease: usize },
-    Job { pick: usize, who: u8, what: JobOp },
-    Cancel { pick: usize },
-    Set { pick: usize, value: usize },
-    Resolve { pick: usize, retries: Option<i32> },
-    Wait { time: usize, swept: bool },
-    FireAnyTimer { pick: usize },
-    ExpireAnyLease { pick: usize },
-    Deploy { model: usize },
-    Quarantine { pick: usize },
+    Start {
+        model: usize,
+        key: usize,
+        value: usize,
+    },
+    Publish {
+        name: &'static str,
+        key: usize,
+        ttl: usize,
+        id: Option<u8>,
+        value: usize,
+    },
+    Activate {
+        job_type: usize,
+        worker: &'static str,
+        jobs_max: u32,
+        lease: usize,
+    },
+    Job {
+        pick: usize,
+        who: u8,
+        what: JobOp,
+    },
+    /// What a good worker does.
+    Work {
+        job_type: usize,
+        value: usize,
+    },
+    Cancel {
+        pick: usize,
+    },
+    Set {
+        pick: usize,
+        value: usize,
+    },
+    Resolve {
+        pick: usize,
+        retries: Option<i32>,
+    },
+    Wait {
+        time: usize,
+        swept: bool,
+    },
+    FireAnyTimer {
+        pick: usize,
+    },
+    ExpireAnyLease {
+        pick: usize,
+    },
+    Deploy {
+        model: usize,
+    },
+    Quarantine {
+        pick: usize,
+    },
     Purge,
 }
 
@@ -129,7 +177,7 @@ enum JobOp {
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
-    prop::collection::vec(op(), 1..60)
+    prop::collection::vec(op(), 1..80)
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -143,6 +191,7 @@ fn op() -> impl Strategy<Value = Op> {
         6 => (0..TYPES.len(), worker, 1..4u32, time.clone())
             .prop_map(|(job_type, worker, jobs_max, lease)| Op::Activate { job_type, worker, jobs_max, lease }),
         10 => (any::<usize>(), 0..6u8, job_op()).prop_map(|(pick, who, what)| Op::Job { pick, who, what }),
+        12 => (0..TYPES.len(), value.clone()).prop_map(|(job_type, value)| Op::Work { job_type, value }),
         1 => any::<usize>().prop_map(|pick| Op::Cancel { pick }),
         2 => (any::<usize>(), value).prop_map(|(pick, value)| Op::Set { pick, value }),
         3 => (any::<usize>(), prop::option::of(0..3)).prop_map(|(pick, retries)| Op::Resolve { pick, retries }),
@@ -171,12 +220,17 @@ fn pick<T: Clone>(from: &[T], pick: usize) -> Option<T> {
     from.get(pick % from.len().max(1)).cloned()
 }
 
-/// Does it, whatever the answer.
-fn run(world: &mut World, op: &Op) {
+/// Does it, whatever the answer. Most instances are of one model, so that they come far.
+fn run(world: &mut World, focus: usize, op: &Op) {
     match op {
         Op::Start { model, key, value } => {
             let variables = format!("k=\"{}\"; code=\"bad\"; {}", KEYS[*key], VALUES[*value]);
-            let _ = world.start_unique(MODELS[*model].0, &variables, "k");
+            let process_id = MODELS[if *model > 0 { focus } else { 0 }].0;
+            // Most instances have their value to themselves.
+            let _ = match *key {
+                0 => world.start_unique(process_id, &variables, "k"),
+                _ => world.start_with(process_id, None, &variables, None),
+            };
         }
         Op::Publish { name, key, ttl, id, value } => {
             let id = id.map(|id| id.to_string());
@@ -190,6 +244,11 @@ fn run(world: &mut World, op: &Op) {
             if let Some(job) = pick(&jobs, *job) {
                 let command = job_command(world, job, *who, what);
                 let _ = world.run(command);
+            }
+        }
+        Op::Work { job_type, value } => {
+            for job in world.activate(TYPES[*job_type], "w", 1) {
+                world.complete(&job.job, VALUES[*value]).unwrap();
             }
         }
         Op::Cancel { pick: instance } => {
@@ -303,9 +362,9 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_commands(ops in ops()) {
+    fn random_commands(focus in 0..MODELS.len(), ops in ops()) {
         let mut world = World::with(&MODELS);
-        ops.iter().for_each(|op| run(&mut world, op));
+        ops.iter().for_each(|op| run(&mut world, focus, op));
         end_all(&mut world);
         world.check();
         let is_left = |row: &Row| matches!(row,

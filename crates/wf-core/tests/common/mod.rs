@@ -187,7 +187,7 @@ impl World {
         }
     }
 
-    /// L3.1: never two live leases for one job.
+    /// L3.1, L3.3: never two live leases for one job, and no lease does anything when it is over.
     fn watch_leases(&mut self, events: &[wf_core::Event]) {
         for event in events {
             match &event.what {
@@ -195,10 +195,18 @@ impl World {
                     let before = self.leases.insert(event.resource, *deadline);
                     assert!(before.is_none_or(|end| end <= self.now), "two live leases of {}", event.resource);
                 }
-                What::JobLeaseExtended { deadline } => drop(self.leases.insert(event.resource, *deadline)),
-                What::JobCompleted { .. } => assert!(self.completed.insert(event.resource), "completed twice"),
-                What::JobFailed { .. } | What::JobErrorThrown { .. } => drop(self.leases.remove(&event.resource)),
+                What::JobLeaseExtended { deadline } => {
+                    let before = self.leases.insert(event.resource, *deadline);
+                    assert!(before.is_some_and(|end| end > self.now), "{} was over", event.resource);
+                }
+                What::JobCompleted { .. } | What::JobFailed { .. } | What::JobErrorThrown { .. } => {
+                    let lease = self.leases.remove(&event.resource);
+                    assert!(lease.is_some_and(|end| end > self.now), "{} was over", event.resource);
+                }
                 _ => (),
+            }
+            if matches!(event.what, What::JobCompleted { .. }) {
+                assert!(self.completed.insert(event.resource), "{} is completed twice", event.resource);
             }
         }
     }
