@@ -1,1 +1,16 @@
+//! Idempotency as pure functions: read a key, fingerprint a request, look at the record, say what to do.
+//! Knows no engine, no HTTP framework, no store and no clock: `now_ms` is always an argument.
+//! Next: `key`, then along the path of a request down to `decide`, which is where the verdict falls.
 
+pub mod decide;
+pub mod fingerprint;
+pub mod ids;
+pub mod key;
+pub mod record;
+
+mod mac;
+
+pub use decide::{Policy, Verdict, decide};
+pub use fingerprint::{Fingerprint, MacKey, fingerprint};
+pub use key::Key;
+pub use record::{Answer, Record, State};
