@@ -125,6 +125,10 @@ fn write_scope(row: &Scope, out: &mut Canon) {
     row.joins.iter().for_each(|(flow, count)| {
         out.num(u64::from(*flow)).num(u64::from(*count));
     });
+    out.bytes(&row.lineage).num(row.visits.len() as u64);
+    row.visits.iter().for_each(|(element, count)| {
+        out.num(u64::from(*element)).num(u64::from(*count));
+    });
     match row.after {
         After::Nothing => out.tag(0),
         After::Cancel => out.tag(1),
@@ -136,7 +140,7 @@ fn write_scope(row: &Scope, out: &mut Canon) {
         return;
     };
     out.tag(1).text(&instance.tenant).text(&instance.process_id).num(u64::from(instance.version));
-    out.int(instance.started_at).int(instance.ended_at).bytes(&instance.lineage).num(instance.steps);
+    out.int(instance.started_at).int(instance.ended_at).num(instance.steps);
     out.num(instance.started_position).num(instance.ended_position);
     match &instance.unique {
         Some((variable, value)) => out.tag(1).text(variable).bytes(value),
@@ -150,7 +154,7 @@ fn write_scope(row: &Scope, out: &mut Canon) {
 
 fn write_element(row: &Element, out: &mut Canon) {
     out.tag(4).keys(&[row.key, row.scope, row.root, u64::from(row.element), row.job, row.incident]);
-    out.tag(row.phase as u8).num(row.attached.len() as u64);
+    out.tag(row.phase as u8).tag(u8::from(row.has_locals)).num(row.attached.len() as u64);
     row.attached.iter().for_each(|attached| {
         out.tag(attached.kind as u8).num(attached.key).num(u64::from(attached.target));
     });
@@ -160,7 +164,7 @@ fn write_job(row: &Job, out: &mut Canon) {
     out.tag(6).keys(&[row.key, row.element_key, row.scope, row.root, row.definition, u64::from(row.element)]);
     out.text(&row.tenant).text(&row.job_type).tag(row.state as u8).int(i64::from(row.retries));
     out.int(i64::from(row.priority)).text(&row.worker).num(row.lease).int(row.due).text(&row.headers);
-    out.bytes(&row.lineage);
+    out.bytes(&row.lineage).num(u64::from(row.steps));
     match &row.completion {
         Some(completion) => out.tag(1).bytes(completion),
         None => out.tag(0),

@@ -53,6 +53,10 @@ pub struct Scope {
     pub active: u32,
     /// Tokens that wait before a parallel join, per incoming flow; sorted, never 0.
     pub joins: Vec<(FlowIdx, u32)>,
+    /// How often each worker's element of this scope was entered: the occurrence in lineage keys; sorted by element.
+    pub visits: Vec<(ElementIdx, u32)>,
+    /// Where lineage keys of its jobs begin.
+    pub lineage: [u8; 16],
     /// What follows when a TERMINATING scope is empty.
     pub after: After,
     /// Only on the root.
@@ -90,7 +94,6 @@ pub struct Instance {
     /// The positions of its first and last command bound the part of the audit that tells its story; 0 while it lives.
     pub started_position: u64,
     pub ended_position: u64,
-    pub lineage: [u8; 16],
     /// The uniqueness row that it holds, if any: variable name and value hash.
     pub unique: Option<(Text, [u8; 16])>,
     /// The correlation key of the message that started it, if any.
@@ -111,6 +114,8 @@ pub struct Element {
     pub job: Key,
     /// Its open incident; 0 for none.
     pub incident: Key,
+    /// It may have variables of its own.
+    pub has_locals: bool,
     /// Timers and subscriptions of its own, of its boundary events, or of an event gateway's branches.
     pub attached: Vec<Attached>,
 }
@@ -168,6 +173,8 @@ pub struct Job {
     /// Headers whose value was computed at creation, as a JSON object; empty text for none.
     pub headers: Json,
     pub lineage: [u8; 16],
+    /// Steps recorded so far.
+    pub steps: u32,
     /// Hash of the variables that the rightful holder completed it with: tells a repeat from another request.
     pub completion: Option<[u8; 16]>,
 }
