@@ -35,9 +35,10 @@ pub struct OutboxEntry {
 pub struct OutboxRow {
     pub entry: OutboxEntry,
     pub state: OutboxState,
+    /// Finished ones: each mark but `Release` counts.
     pub attempts: u32,
     pub last_error: Option<Text>,
-    /// Not before this time.
+    /// Not before this time; 0 at first, as `created_at` is of the partition's clock, which may run ahead.
     pub retry_at: Millis,
     /// 0 until then.
     pub shipped_at: Millis,
@@ -73,9 +74,16 @@ pub struct Mark {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MarkResult {
-    Shipped { at: Millis },
-    Retry { at: Millis, error: Text },
-    Dead { error: Text },
+    Shipped {
+        at: Millis,
+    },
+    Retry {
+        at: Millis,
+        error: Text,
+    },
+    Dead {
+        error: Text,
+    },
     /// Given back untouched (a clean stop).
     Release,
 }

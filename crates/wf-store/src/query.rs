@@ -45,14 +45,16 @@ pub struct InstanceQuery {
     pub tenant: Text,
     pub state: Option<InstanceState>,
     pub process_id: Option<String>,
+    /// Exclusive.
     pub started_after: Option<Millis>,
-    /// Scalar variables of the root scope whose text must be equal: name and text (a string without its quotes).
+    /// Scalar variables of the root scope whose text must be equal: name and text (see `codec::scalar_text`).
     pub variables: Vec<(String, String)>,
     pub slice: Slice,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstanceState {
+    /// TERMINATING as well: it has not ended yet.
     Active,
     Completed,
     Canceled,
@@ -62,6 +64,7 @@ pub enum InstanceState {
 #[derive(Clone, Debug)]
 pub struct InstanceDetail {
     pub root: Arc<Scope>,
+    /// The root among them. Every list here is ordered by key, or by name.
     pub scopes: Vec<Arc<Scope>>,
     pub elements: Vec<Arc<Element>>,
     /// Of the root scope.
@@ -120,11 +123,14 @@ pub struct AuditRow {
     pub events: String,
 }
 
+/// Keys whose record was made, or whose repeats were last seen, at `since` or later. Ordered by tenant and key hash.
 #[derive(Clone, Debug)]
 pub struct IdempotencyQuery {
     /// All tenants where absent (an administrator's view).
     pub tenant: Option<Text>,
     pub since: Millis,
+    /// Tells a record that still answers from an expired one that was not swept yet.
+    pub now: Millis,
     pub slice: Slice,
 }
 
@@ -132,13 +138,15 @@ pub struct IdempotencyQuery {
 pub struct KeyUses {
     pub items: Vec<KeyUse>,
     pub next: Option<String>,
+    // Over all that the query finds, not only this page.
     pub keys: u64,
     pub hits: u64,
     pub conflicts: u64,
     pub in_progress: u64,
 }
 
-/// One key over the asked time: counts are of repeats only.
+/// One key over the asked time: counts are of repeats only. `hits` are replays and repeats known from state
+/// (a message id, a holder's completion).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyUse {
     pub tenant: Text,

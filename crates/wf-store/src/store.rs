@@ -73,8 +73,12 @@ pub trait Store: Send + Sync + 'static {
     /// A committed record, for the one answer that may bypass the actor.
     fn record(&self, id: RecordId) -> Later<'_, Result<Option<Arc<wf_idempotency::record::Record>>, StoreError>>;
     fn definitions(&self, query: DefinitionQuery) -> Later<'_, Result<Page<DefinitionInfo>, StoreError>>;
-    fn definition(&self, tenant: String, process_id: String, version: Option<u32>)
-    -> Later<'_, Result<Option<Arc<wf_core::rows::Definition>>, StoreError>>;
+    fn definition(
+        &self,
+        tenant: String,
+        process_id: String,
+        version: Option<u32>,
+    ) -> Later<'_, Result<Option<Arc<wf_core::rows::Definition>>, StoreError>>;
     fn instances(&self, query: InstanceQuery) -> Later<'_, Result<Page<Arc<wf_core::rows::Scope>>, StoreError>>;
     /// Of any tenant: the caller compares.
     fn instance(&self, instance: Key) -> Later<'_, Result<Option<InstanceDetail>, StoreError>>;
