@@ -1,1 +1,83 @@
-fn main() {}
+//! `cargo xtask VERB`: everything that a developer or CI does with this repository, by one name each.
+//! Knows no crate's inside; it starts cargo and looks at its answers. Light on purpose: it is built before anything else.
+//! Next: `run.rs` starts programs, `tools.rs` finds what tests need, `deps.rs` holds the rules about dependencies.
+
+mod deps;
+mod run;
+mod tools;
+
+use anyhow::Result;
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask VERB
+
+  verify         what CI runs, writes nothing: fmt, lint, deps, test
+  fmt            is everything formatted?
+  lint           clippy over all targets, warnings are errors
+  deps           the rules about dependencies: direction, licences, what the pure crates may contain
+  test [ARGS]    builds the release binary, finds what tests need, runs all tests
+                 (ARGS go to the test runner in place of --workspace: `cargo xtask test -p wf-feel`)
+  fix            writes: formats, applies clippy's suggestions";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (verb, rest) = args.split_first().map_or(("", &[][..]), |(verb, rest)| (verb.as_str(), rest));
+    let outcome = match (verb, rest) {
+        ("verify", []) => verify(),
+        ("fmt", []) => fmt(),
+        ("lint", []) => lint(),
+        ("deps", []) => deps::check(),
+        ("test", args) => test(args),
+        ("fix", []) => fix(),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask {verb}: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn verify() -> Result<()> {
+    fmt()?;
+    lint()?;
+    deps::check()?;
+    test(&[])
+}
+
+fn fmt() -> Result<()> {
+    run::cargo(&["fmt", "--all", "--check"])
+}
+
+fn lint() -> Result<()> {
+    run::cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
+}
+
+fn fix() -> Result<()> {
+    run::cargo(&["clippy", "--fix", "--workspace", "--all-targets", "--allow-dirty", "--allow-staged"])?;
+    run::cargo(&["fmt", "--all"])
+}
+
+/// Everything missing is found before the first minute is spent on building.
+fn test(args: &[String]) -> Result<()> {
+    let nats_server = tools::nats_server()?;
+    tools::c_compiler()?;
+    let binary = run::release_binary("wf")?;
+    // What the end-to-end tests start. A test that finds one of them unset fails and says so; none is ever skipped.
+    let env = [("WF_BINARY", binary), ("WF_NATS_SERVER", nats_server)];
+    let args: Vec<&str> = if args.is_empty() { vec!["--workspace"] } else { args.iter().map(String::as_str).collect() };
+    if !run::succeeds("nextest") {
+        eprintln!("cargo-nextest is not installed; running cargo test. Nicer: cargo install --locked cargo-nextest");
+        return run::cargo_with(&[&["test", "--locked", "--no-fail-fast"], &args[..]].concat(), &env);
+    }
+    if args == ["--workspace"] {
+        // The runner does not know documentation tests. They go first, so that its summary is what stands last.
+        run::cargo_with(&["test", "--quiet", "--locked", "--doc", "--workspace"], &env)?;
+    }
+    run::cargo_with(&[&["nextest", "run", "--locked"], &args[..]].concat(), &env)
+}

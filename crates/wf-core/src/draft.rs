@@ -67,6 +67,8 @@ pub struct Draft<'a> {
     /// Entries that the changes add (`true`) or remove.
     moved: BTreeMap<RangeId, BTreeMap<SortKey, bool>>,
     events: Vec<Event>,
+    /// Instances that this command makes: nothing can stand in their ranges but what it puts there.
+    born: Vec<Key>,
     partition: u16,
     next_counter: u64,
 }
@@ -77,6 +79,7 @@ pub struct Changes {
     pub rows: BTreeMap<RowId, Option<Row>>,
     pub moved: BTreeMap<RangeId, BTreeMap<SortKey, bool>>,
     pub events: Vec<Event>,
+    pub born: Vec<Key>,
     pub next_counter: u64,
 }
 
@@ -87,13 +90,20 @@ impl<'a> Draft<'a> {
             changes: BTreeMap::new(),
             moved: BTreeMap::new(),
             events: Vec::new(),
+            born: Vec::new(),
             partition,
             next_counter,
         }
     }
 
     pub fn finish(self) -> Changes {
-        Changes { rows: self.changes, moved: self.moved, events: self.events, next_counter: self.next_counter }
+        Changes {
+            rows: self.changes,
+            moved: self.moved,
+            events: self.events,
+            born: self.born,
+            next_counter: self.next_counter,
+        }
     }
 
     pub fn next_key(&mut self) -> Key {
@@ -105,6 +115,11 @@ impl<'a> Draft<'a> {
     /// Lifts the key counter, for a new epoch.
     pub fn lift_counter(&mut self, floor: u64) {
         self.next_counter = self.next_counter.max(floor);
+    }
+
+    /// The variables and elements of a new instance need not be asked for: there are none but those of this draft.
+    pub fn born(&mut self, instance: Key) {
+        self.born.push(instance);
     }
 
     pub fn emit(&mut self, root: Key, resource: Key, what: What) {
@@ -120,16 +135,11 @@ impl<'a> Draft<'a> {
         if let Some(change) = self.changes.get(id) {
             return Ok(change.clone());
         }
+        let is_new = matches!(id, RowId::Variable { scope, .. } | RowId::Element { scope, .. } if self.born.contains(scope));
+        if is_new {
+            return Ok(None);
+        }
         self.base.row(id).ok_or_else(|| Need::Row(id.clone()).into())
-    }
-
-    /// The row is loaded, or would have to be: for loops that ask for all their needs at once.
-    pub fn is_loaded(&self, id: &RowId) -> bool {
-        self.changes.contains_key(id) || self.base.row(id).is_some()
-    }
-
-    pub fn is_range_loaded(&self, id: &RangeId) -> bool {
-        self.base.range(id).is_some()
     }
 
     pub fn process(&self, definition: Key) -> Run<Arc<Process>> {
@@ -175,7 +185,7 @@ impl<'a> Draft<'a> {
 
     /// The first entry after `after` (from the begin where absent).
     pub fn next_in(&self, range: &RangeId, after: Option<&SortKey>) -> Run<Option<SortKey>> {
-        let Some(view) = self.base.range(range) else {
+        let Some(view) = self.view(range) else {
             return Err(Need::Range(range.clone(), None).into());
         };
         let moved = self.moved.get(range);
@@ -195,6 +205,15 @@ impl<'a> Draft<'a> {
             (None, Some(frontier)) => Err(Need::Range(range.clone(), Some(frontier.clone())).into()),
             (first, _) => Ok(first.cloned()),
         }
+    }
+
+    fn view(&self, range: &RangeId) -> Option<RangeView<'_>> {
+        static NOTHING: BTreeSet<SortKey> = BTreeSet::new();
+        let is_new = matches!(range, RangeId::Variables(scope) | RangeId::Elements(scope) if self.born.contains(scope));
+        if is_new {
+            return Some(RangeView { entries: &NOTHING, frontier: None });
+        }
+        self.base.range(range)
     }
 
     /// Up to `limit` entries from the begin.

@@ -13,14 +13,14 @@ pub mod canonical;
 pub mod ids;
 
 mod deploy;
-mod incidents;
 mod instances;
 mod jobs;
 mod messages;
-mod timers;
+mod incidents;
 mod upkeep;
-mod variables;
 mod walk;
+mod expressions;
+mod variables;
 
 pub use command::{Command, Context};
 pub use decide::decide;

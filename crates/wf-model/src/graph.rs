@@ -97,7 +97,9 @@ pub enum Start {
 pub enum End {
     None,
     Terminate,
-    Error { code: Text },
+    Error {
+        code: Text,
+    },
     /// A message end event is done by a worker, like a task.
     Job(Box<JobSpec>),
 }

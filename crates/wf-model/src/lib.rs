@@ -1,6 +1,18 @@
 //! BPMN 2.0 XML with `zeebe:` extensions → an executable, indexed definition.
-//! It knows nothing of instances or of a store. Read `graph.rs`, then `compile.rs`.
+//! It knows nothing of instances or of a store. Read `graph.rs`, then `compile.rs`; the rest in the order below.
 
 pub mod graph;
 
+mod compile;
+mod elements;
+mod events;
+mod extensions;
+mod problem;
+mod timers;
+mod user_task;
+mod validate;
+mod xml;
+
+pub use compile::compile;
 pub use graph::*;
+pub use problem::Problem;

@@ -14,3 +14,7 @@ pub use decide::{Policy, Verdict, decide};
 pub use fingerprint::{Fingerprint, MacKey, fingerprint};
 pub use key::Key;
 pub use record::{Answer, Record, State};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

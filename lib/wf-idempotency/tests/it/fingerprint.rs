@@ -185,7 +185,6 @@ fn l1_4_multipart_is_its_parts_and_not_the_boundary() {
         multipart("AAA", &[(field, "1"), (&file.replace("a.txt", "b.txt"), "hello\r\n--AA\r\n--AAAB\r\n")]),
         multipart("AAA", &[(field, "1"), (&file.replace("plain", "html"), "hello\r\n--AA\r\n--AAAB\r\n")]),
         multipart("AAA", &[(field, "2"), (file, "hello\r\n--AA\r\n--AAAB\r\n")]),
-        multipart("AAA", &[(field, "1")]),
         multipart("AAA", &[(field, "")]),
         multipart("AAA", &[(field, "1"), (field, "1")]),
         multipart("AAA", &[("", "x\r\n\r\n1")]),
@@ -225,10 +224,19 @@ fn kinds_of_bodies() {
 #[test]
 fn l1_4_fingerprints_are_frozen() {
     let golden = [
-        (of("POST", "/api/v1/instances", JSON, r#"{"b":[1.50,"\u00e9"],"a":null}"#), "golden"),
-        (of("POST", "/fx?b=1&a=2", "text/plain", "text"), "golden"),
-        (post(FORM, "b=1&a=2"), "golden"),
-        (post("multipart/form-data; boundary=b", "--b\r\nA: 1\r\n\r\nx\r\n--b--"), "golden"),
+        (
+            of("POST", "/api/v1/instances", JSON, r#"{"b":[1.50,"\u00e9"],"a":null}"#),
+            "d6c93c3048c7ef6953ce2ec0529a1bf4fb6720021a2729dc5fdd8937288fd0ad",
+        ),
+        (
+            of("POST", "/fx?b=1&a=2", "text/plain", "text"),
+            "29dd182040a06fda6d75086881fc3d1901c07100a2af1a1a14cefc9708d68b4d",
+        ),
+        (post(FORM, "b=1&a=2"), "c934efb03fa39dea94f87e74dadc2adf2866bd6e8f3769be453ad79d331a3c33"),
+        (
+            post("multipart/form-data; boundary=b", "--b\r\nA: 1\r\n\r\nx\r\n--b--"),
+            "51c30ad3d8db44e559c9912446db38a54968adb05f42c3868f8926fffe1bd19d",
+        ),
     ];
     for (fingerprint, hex) in golden {
         assert_eq!(format!("{fingerprint:?}"), format!("Fingerprint({hex})"));

@@ -89,7 +89,7 @@ fn spell_number(digits: &str, exponent: i32, choice: u8) -> String {
 fn spell_string(text: &str, choices: &mut impl Iterator<Item = u8>, out: &mut String) {
     out.push('"');
     for c in text.chars() {
-        let escaped = choices.next().unwrap_or_default() % 2 == 0 || c < ' ' || c == '"' || c == '\\';
+        let escaped = choices.next().unwrap_or_default() < 128 || c < ' ' || c == '"' || c == '\\';
         if escaped {
             c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04X}")));
         } else {

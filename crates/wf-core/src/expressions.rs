@@ -1,0 +1,108 @@
+//! FEEL in a scope: gathers the variables that an expression reads, nearest scope first, then evaluates it.
+//! A failure is a reason for an incident, never an error of the machine.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use wf_feel::{Env, Expression, Value};
+use wf_model::Text as ModelText;
+
+use crate::draft::{Run, Stop};
+use crate::ids::{self, Key};
+use crate::rows::{IncidentKind, Json, Text, Variables};
+use crate::walk::Walk;
+
+/// Why an element cannot go on: something is missing or refused, or its model failed and an incident must wait.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    Stop(Stop),
+    Incident(IncidentKind, String),
+}
+
+pub(crate) type Step<T> = Result<T, Halt>;
+
+impl<E: Into<Stop>> From<E> for Halt {
+    fn from(error: E) -> Halt {
+        Halt::Stop(error.into())
+    }
+}
+
+/// Where an expression is evaluated: variables that are not yet rows come first, then the scopes from `scope` up.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'p> {
+    pub locals: &'p Variables,
+    pub scope: Key,
+}
+
+impl Walk<'_, '_> {
+    pub(crate) fn evaluate(&mut self, expression: &Expression, place: Place<'_>) -> Step<Value> {
+        let mut scope = BTreeMap::new();
+        for name in expression.variables() {
+            if let Some(json) = self.visible(name, place)? {
+                let value = Value::from_json(&json)
+                    .map_err(|error| Halt::Incident(IncidentKind::Expression, format!("variable {name}: {error}")))?;
+                scope.insert(name.clone(), value);
+            }
+        }
+        let env = self.next_env();
+        expression.evaluate(&scope, &env).map_err(|error| {
+            Halt::Incident(IncidentKind::Expression, format!("expression '{}': {error}", expression.source()))
+        })
+    }
+
+    pub(crate) fn evaluate_json(&mut self, expression: &Expression, place: Place<'_>) -> Step<Json> {
+        let value = self.evaluate(expression, place)?;
+        let json = value.to_json().map_err(|error| {
+            Halt::Incident(IncidentKind::Expression, format!("expression '{}': {error}", expression.source()))
+        })?;
+        Ok(json.into())
+    }
+
+    /// A literal as it is; an expression must give a string (or a number, spelled as in JSON).
+    pub(crate) fn evaluate_text(&mut self, text: &ModelText, place: Place<'_>) -> Step<Text> {
+        let expression = match text {
+            ModelText::Literal(literal) => return Ok(literal.clone()),
+            ModelText::Feel(expression) => expression,
+        };
+        let value = self.evaluate(expression, place)?;
+        match &value {
+            Value::String(text) => Ok(Arc::from(&**text)),
+            Value::Null | Value::Bool(_) | Value::List(_) | Value::Context(_) => Err(Halt::Incident(
+                IncidentKind::Expression,
+                format!("expression '{}' gives {}, a string is wanted", expression.source(), value.type_name()),
+            )),
+            other => {
+                let json = other.to_json().map_err(|error| {
+                    Halt::Incident(IncidentKind::Expression, format!("expression '{}': {error}", expression.source()))
+                })?;
+                Ok(json.trim_matches('"').into())
+            }
+        }
+    }
+
+    pub(crate) fn evaluate_integer(&mut self, text: &ModelText, place: Place<'_>) -> Step<i32> {
+        let value = self.evaluate_text(text, place)?;
+        value.trim().parse().map_err(|_| {
+            Halt::Incident(IncidentKind::Expression, format!("'{value}' is not an integer of 32 bits"))
+        })
+    }
+
+    fn visible(&self, name: &Text, place: Place<'_>) -> Run<Option<Json>> {
+        match place.locals.binary_search_by(|(local, _)| local.cmp(name)) {
+            Ok(found) => Ok(place.locals.get(found).map(|(_, value)| value.clone())),
+            Err(_) => self.variable(place.scope, name),
+        }
+    }
+
+    /// Each evaluation has a seed of its own, the same in a replay.
+    fn next_env(&mut self) -> Env {
+        self.evaluations += 1;
+        let context = self.context;
+        let parts = [u64::from(context.partition), context.position, self.evaluations].map(u64::to_le_bytes);
+        Env {
+            now_ms: context.now,
+            seed: ids::hash16(&[b"feel", &parts[0], &parts[1], &parts[2]]),
+            ..Env::default()
+        }
+    }
+}

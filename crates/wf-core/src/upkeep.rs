@@ -1,0 +1,159 @@
+//! Commands that the engine makes itself. Each looks again whether what it is about is still there:
+//! a late timer, a swept lease or a repeated follow-up changes nothing.
+
+use crate::command::{Command, Quarantined};
+use crate::draft::Run;
+use crate::event::What;
+use crate::ids::{self, Key, Millis};
+use crate::messages;
+use crate::outcome::Outcome;
+use crate::ranges::{Due, RangeId, due_at};
+use crate::rows::{FollowUp, Incident, IncidentKind, Job, JobState, MessageId, RowId, Scope, Text, Timer, Work};
+use crate::walk::{Task, Walk};
+
+pub(crate) fn own(walk: &mut Walk<'_, '_>, command: &Command) -> Run<Outcome> {
+    let applied = match command {
+        Command::FireTimer { timer, due } => fire_timer(walk, *timer, *due)?,
+        Command::ExpireLease { job, lease } => expire_lease(walk, *job, *lease)?,
+        Command::EndBackoff { job, due } => end_backoff(walk, *job, *due)?,
+        Command::ExpireMessage { message } => messages::expire(walk, *message)?,
+        Command::Continue { follow_up } => go_on(walk, *follow_up)?,
+        Command::Quarantine { what, reason } => quarantine(walk, *what, reason)?,
+        Command::Purge { before, rows_max } => purge(walk, *before, *rows_max)?,
+        Command::OpenEpoch { epoch, previous_position, .. } => {
+            walk.draft.lift_counter(ids::epoch_floor(walk.context.now));
+            let opened = What::EpochOpened { epoch: *epoch, previous_position: *previous_position };
+            walk.draft.emit(0, 0, opened);
+            true
+        }
+        Command::SetClock { now, .. } => {
+            walk.draft.emit(0, 0, What::ClockSet { now: *now });
+            return Ok(Outcome::ClockSet { now: *now });
+        }
+        // A client's verb never comes here: `dispatch` has taken it.
+        _ => false,
+    };
+    Ok(Outcome::Done { applied })
+}
+
+fn fire_timer(walk: &mut Walk<'_, '_>, key: Key, due: Millis) -> Run<bool> {
+    match walk.draft.get::<Timer>(&RowId::Timer(key))? {
+        Some(timer) if timer.due == due && due <= walk.context.now => walk.fire(&timer),
+        _ => Ok(false),
+    }
+}
+
+fn expire_lease(walk: &mut Walk<'_, '_>, key: Key, lease: u64) -> Run<bool> {
+    let job = walk.draft.get::<Job>(&RowId::Job(key))?;
+    let is_over = |job: &Job| job.state == JobState::Activated && job.lease == lease && job.due <= walk.context.now;
+    let Some(job) = job.filter(|job| is_over(job)) else { return Ok(false) };
+    walk.draft.emit(job.root, key, What::JobLeaseExpired { worker: job.worker.clone() });
+    make_ready(walk, &job)
+}
+
+fn end_backoff(walk: &mut Walk<'_, '_>, key: Key, due: Millis) -> Run<bool> {
+    let job = walk.draft.get::<Job>(&RowId::Job(key))?;
+    let is_over = |job: &Job| job.state == JobState::Backoff && job.due == due && due <= walk.context.now;
+    let Some(job) = job.filter(|job| is_over(job)) else { return Ok(false) };
+    make_ready(walk, &job)
+}
+
+/// Worker and lease stay: the late holder is told that its lease has expired.
+fn make_ready(walk: &mut Walk<'_, '_>, job: &Job) -> Run<bool> {
+    let mut ready = job.clone();
+    ready.state = JobState::Ready;
+    ready.due = 0;
+    walk.draft.put(ready)?;
+    walk.draft.emit(job.root, job.key, What::JobReady);
+    Ok(true)
+}
+
+fn go_on(walk: &mut Walk<'_, '_>, key: Key) -> Run<bool> {
+    let Some(follow_up) = walk.draft.get::<FollowUp>(&RowId::FollowUp(key))? else { return Ok(false) };
+    walk.draft.delete(follow_up.id())?;
+    let scope = follow_up.scope;
+    match follow_up.work.clone() {
+        Work::Arrive { element, flow } if walk.is_live(scope)? => {
+            walk.push(Task::Arrive { scope, element, flow });
+        }
+        Work::Arrive { .. } => (),
+        Work::Terminate => walk.push(Task::Terminate { scope }),
+        Work::StartNext { process_id, message, correlation_key, tenant } => {
+            walk.push(Task::StartNext(messages::StartNext { tenant, process_id, message, correlation_key }));
+        }
+    }
+    Ok(true)
+}
+
+/// The thing that could not be executed goes, and an incident stays where it stood.
+fn quarantine(walk: &mut Walk<'_, '_>, what: Quarantined, reason: &Text) -> Run<bool> {
+    let (scope, id, key) = match what {
+        Quarantined::Timer(key) => {
+            let timer = walk.draft.get::<Timer>(&RowId::Timer(key))?;
+            (timer.map(|timer| timer.scope), RowId::Timer(key), key)
+        }
+        Quarantined::FollowUp(key) => {
+            let follow_up = walk.draft.get::<FollowUp>(&RowId::FollowUp(key))?;
+            (follow_up.map(|follow_up| follow_up.scope), RowId::FollowUp(key), key)
+        }
+    };
+    let Some(scope) = scope else { return Ok(false) };
+    walk.draft.delete(id)?;
+    let root = walk.draft.get::<Scope>(&RowId::Scope(scope))?.map_or(0, |scope| scope.root);
+    walk.draft.emit(root, key, What::Quarantined { reason: reason.clone() });
+    let Some(instance) = walk.instance(root)? else { return Ok(true) };
+    let incident = walk.draft.next_key();
+    walk.draft.insert_new(Incident {
+        key: incident,
+        tenant: instance.tenant.clone(),
+        root,
+        scope,
+        element_key: 0,
+        element_id: Text::from(""),
+        job: 0,
+        kind: IncidentKind::Internal,
+        message: reason.clone(),
+        created_at: walk.context.now,
+    });
+    let created =
+        What::IncidentCreated { kind: IncidentKind::Internal, element_id: "".into(), message: reason.clone(), job: 0 };
+    walk.draft.emit(root, incident, created);
+    Ok(true)
+}
+
+/// Drops what ended before a time, the oldest first; at most `rows_max` rows of each kind.
+fn purge(walk: &mut Walk<'_, '_>, before: Millis, rows_max: u32) -> Run<bool> {
+    let mut dropped = 0;
+    for kind in [Due::FinishedJobs, Due::Ended, Due::MessageIds] {
+        for _ in 0..rows_max {
+            let range = RangeId::Due(kind);
+            // A received message id carries its own end; the rest ends with retention.
+            let limit = if kind == Due::MessageIds { walk.context.now } else { before };
+            let Some(sort) = walk.draft.next_in(&range, None)?.filter(|sort| due_at(sort) <= limit) else { break };
+            let Some(id) = crate::ranges::row_at(&range, &sort) else { break };
+            drop_row(walk, id)?;
+            dropped += 1;
+        }
+    }
+    if dropped > 0 {
+        walk.draft.emit(0, 0, What::Purged { rows: dropped });
+    }
+    Ok(dropped > 0)
+}
+
+fn drop_row(walk: &mut Walk<'_, '_>, id: RowId) -> Run<()> {
+    match &id {
+        RowId::Scope(key) => walk.delete_variables(*key)?,
+        RowId::Job(key) => {
+            let range = RangeId::Steps(*key);
+            while let Some(sort) = walk.draft.next_in(&range, None)? {
+                walk.draft.delete(RowId::Step { job: *key, name: sort.name })?;
+            }
+        }
+        RowId::MessageId { .. } => {
+            walk.draft.get::<MessageId>(&id)?;
+        }
+        _ => (),
+    }
+    walk.draft.delete(id)
+}

@@ -1,0 +1,180 @@
+//! Variables and scopes: where a name is found, where a write goes.
+//! A merge overwrites the nearest scope that has the name; an unknown name is created in the root.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use wf_feel::Value;
+use wf_model::Mapping;
+
+use crate::draft::Run;
+use crate::expressions::{Halt, Place, Step};
+use crate::ids::Key;
+use crate::ranges::{RangeId, SortKey};
+use crate::rows::{IncidentKind, Json, RowId, Scope, Text, Variable, Variables};
+use crate::walk::Walk;
+
+impl Walk<'_, '_> {
+    /// The value in the nearest scope from `scope` up. `scope` may be an element's key: its own variables come first.
+    pub(crate) fn variable(&self, scope: Key, name: &Text) -> Run<Option<Json>> {
+        Ok(self.find(scope, name)?.map(|variable| variable.value.clone()))
+    }
+
+    fn find(&self, scope: Key, name: &Text) -> Run<Option<Arc<Variable>>> {
+        let mut at = scope;
+        while at != 0 {
+            let id = RowId::Variable { scope: at, name: name.clone() };
+            if let Some(found) = self.draft.get::<Variable>(&id)? {
+                return Ok(Some(found));
+            }
+            at = self.parent(at)?;
+        }
+        Ok(None)
+    }
+
+    fn parent(&self, scope: Key) -> Run<Key> {
+        Ok(self.draft.get::<Scope>(&RowId::Scope(scope))?.map_or(0, |scope| scope.parent))
+    }
+
+    /// Writes each variable into the nearest scope that has it, else into the root.
+    pub(crate) fn merge_variables(&mut self, scope: Key, root: Key, variables: &Variables) -> Run<()> {
+        for (name, value) in variables {
+            let target = self.find(scope, name)?.map_or(root, |found| found.scope);
+            self.set_variable(target, name, value)?;
+        }
+        self.tell_variables(root, scope, variables);
+        Ok(())
+    }
+
+    /// Writes variables into exactly this scope or element.
+    pub(crate) fn set_local_variables(&mut self, scope: Key, root: Key, variables: &Variables) -> Run<()> {
+        for (name, value) in variables {
+            self.set_variable(scope, name, value)?;
+        }
+        self.tell_variables(root, scope, variables);
+        Ok(())
+    }
+
+    fn tell_variables(&mut self, root: Key, scope: Key, variables: &Variables) {
+        if !variables.is_empty() {
+            self.draft.emit(root, scope, crate::event::What::VariablesSet { variables: variables.clone() });
+        }
+    }
+
+    fn set_variable(&mut self, scope: Key, name: &Text, value: &Json) -> Run<()> {
+        let row = Variable { scope, name: name.clone(), value: value.clone() };
+        let same = self.draft.get::<Variable>(&row.id())?.is_some_and(|old| *old == row);
+        if !same {
+            self.draft.put(row)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn delete_variables(&mut self, scope: Key) -> Run<()> {
+        let range = RangeId::Variables(scope);
+        while let Some(sort) = self.draft.next_in(&range, None)? {
+            self.draft.delete(RowId::Variable { scope, name: sort.name })?;
+        }
+        Ok(())
+    }
+
+    /// Everything that is visible from an element: its own variables first, then each scope up. Sorted by name.
+    /// With `fetch`, only these names.
+    pub(crate) fn visible_variables(&self, from: &[Key], fetch: Option<&[Text]>) -> Run<Variables> {
+        if let Some(names) = fetch {
+            return self.fetch_variables(from, names);
+        }
+        let mut found: BTreeMap<Text, Json> = BTreeMap::new();
+        for scope in from {
+            let range = RangeId::Variables(*scope);
+            let mut last: Option<SortKey> = None;
+            while let Some(sort) = self.draft.next_in(&range, last.as_ref())? {
+                let id = RowId::Variable { scope: *scope, name: sort.name.clone() };
+                if let Some(row) = self.draft.get::<Variable>(&id)? {
+                    found.entry(row.name.clone()).or_insert_with(|| row.value.clone());
+                }
+                last = Some(sort);
+            }
+        }
+        Ok(found.into_iter().collect())
+    }
+
+    fn fetch_variables(&self, from: &[Key], names: &[Text]) -> Run<Variables> {
+        let mut found = BTreeMap::new();
+        for name in names {
+            for scope in from {
+                let id = RowId::Variable { scope: *scope, name: name.clone() };
+                if let Some(row) = self.draft.get::<Variable>(&id)? {
+                    found.insert(name.clone(), row.value.clone());
+                    break;
+                }
+            }
+        }
+        Ok(found.into_iter().collect())
+    }
+
+    /// Evaluates mappings in order; a later one sees the results of earlier ones. The result is sorted by name.
+    pub(crate) fn map_variables(&mut self, mappings: &[Mapping], place: Place<'_>) -> Step<Variables> {
+        let mut seen = place.locals.clone();
+        let mut results = Variables::new();
+        for mapping in mappings {
+            let here = Place { locals: &seen, scope: place.scope };
+            let value = self.evaluate(&mapping.source, here).map_err(as_mapping)?;
+            let Some((name, path)) = mapping.target.split_first() else { continue };
+            let value = self.nest(name, path, value, here)?;
+            let json: Json = value.to_json().map_err(|error| mapping_failed(name, &error.to_string()))?.into();
+            insert_sorted(&mut seen, name.clone(), json.clone());
+            insert_sorted(&mut results, name.clone(), json);
+        }
+        Ok(results)
+    }
+
+    /// `a.b.c = value`: the other members of `a` and `a.b` stay.
+    fn nest(&mut self, name: &Text, path: &[Text], value: Value, place: Place<'_>) -> Step<Value> {
+        if path.is_empty() {
+            return Ok(value);
+        }
+        let old = match place.locals.iter().find(|(local, _)| local == name) {
+            Some((_, json)) => Some(json.clone()),
+            None => self.variable(place.scope, name)?,
+        };
+        let old = old.map_or(Ok(Value::Null), |json| Value::from_json(&json));
+        Ok(put_path(old.map_err(|error| mapping_failed(name, &error.to_string()))?, path, value))
+    }
+}
+
+fn put_path(old: Value, path: &[Text], value: Value) -> Value {
+    let Some((first, rest)) = path.split_first() else { return value };
+    let mut members = match old {
+        Value::Context(members) => members.as_ref().clone(),
+        _ => Vec::new(),
+    };
+    match members.iter_mut().find(|(name, _)| name == first) {
+        Some((_, member)) => *member = put_path(std::mem::replace(member, Value::Null), rest, value),
+        None => members.push((first.clone(), put_path(Value::Null, rest, value))),
+    }
+    Value::Context(Arc::new(members))
+}
+
+fn as_mapping(halt: Halt) -> Halt {
+    match halt {
+        Halt::Incident(_, message) => Halt::Incident(IncidentKind::Mapping, message),
+        stop => stop,
+    }
+}
+
+fn mapping_failed(name: &str, reason: &str) -> Halt {
+    Halt::Incident(IncidentKind::Mapping, format!("mapping to '{name}': {reason}"))
+}
+
+/// Inserts or replaces, keeping the order by name.
+pub(crate) fn insert_sorted(variables: &mut Variables, name: Text, value: Json) {
+    match variables.binary_search_by(|(known, _)| known.cmp(&name)) {
+        Ok(found) => {
+            if let Some(slot) = variables.get_mut(found) {
+                slot.1 = value;
+            }
+        }
+        Err(place) => variables.insert(place, (name, value)),
+    }
+}

@@ -1,0 +1,211 @@
+//! Timers and message subscriptions of an element: planned (evaluated) first, made afterwards, closed with it.
+
+use wf_model::{Boundary, Element as Node, ElementIdx, Kind, MessageRef, Timer as TimerSpec, TimerKind, Trigger};
+
+use super::{Here, Task, Walk};
+use crate::draft::Run;
+use crate::event::What;
+use crate::expressions::{Halt, Place, Step};
+use crate::ids::{Key, Millis};
+use crate::rows::{Attached, AttachedKind, IncidentKind, RowId, Subscription, Text, Timer, Variables};
+
+/// What an element will wait for.
+pub(super) struct Plan {
+    target: ElementIdx,
+    wait: Wait,
+}
+
+enum Wait {
+    Timer { due: Millis, repeats: i32, interval: Text },
+    Message { name: Text, correlation_key: Text },
+}
+
+impl Walk<'_, '_> {
+    /// Evaluated in the scope, before the activity's input mappings.
+    pub(super) fn plan_boundaries(&mut self, here: &Here, node: &Node) -> Step<Vec<Plan>> {
+        let nothing = Variables::new();
+        let place = Place { locals: &nothing, scope: here.scope.key };
+        let mut plans = Vec::with_capacity(node.boundaries.len());
+        for index in &node.boundaries {
+            let Some(Kind::Boundary(Boundary { trigger, .. })) = here.node(*index).map(|node| &node.kind) else { continue };
+            match trigger {
+                Trigger::Error(_) => (),
+                Trigger::Timer(timer) => plans.push(self.plan_timer(timer, *index, place)?),
+                Trigger::Message(message) => plans.push(self.plan_message(message, *index, place)?),
+            }
+        }
+        Ok(plans)
+    }
+
+    /// The catch events behind an event-based gateway.
+    pub(super) fn plan_branches(&mut self, here: &Here, node: &Node) -> Step<Vec<Plan>> {
+        let nothing = Variables::new();
+        let place = Place { locals: &nothing, scope: here.scope.key };
+        let mut plans = Vec::with_capacity(node.outgoing.len());
+        for flow in &node.outgoing {
+            let Some(target) = here.process.flow(*flow).map(|flow| flow.target) else { continue };
+            match here.node(target).map(|node| &node.kind) {
+                Some(Kind::CatchTimer(timer)) => plans.push(self.plan_timer(timer, target, place)?),
+                Some(Kind::CatchMessage(message)) => plans.push(self.plan_message(message, target, place)?),
+                _ => (),
+            }
+        }
+        Ok(plans)
+    }
+
+    pub(super) fn plan_message(&mut self, message: &MessageRef, target: ElementIdx, place: Place<'_>) -> Step<Plan> {
+        let name = self.evaluate_text(&message.name, place).map_err(as_message_key)?;
+        let correlation_key = match &message.correlation_key {
+            Some(expression) => self.correlation_key(expression, place)?,
+            None => Text::from(""),
+        };
+        Ok(Plan { target, wait: Wait::Message { name, correlation_key } })
+    }
+
+    /// A string or a number; anything else cannot be matched by a publisher.
+    fn correlation_key(&mut self, expression: &wf_feel::Expression, place: Place<'_>) -> Step<Text> {
+        let value = self.evaluate(expression, place).map_err(as_message_key)?;
+        match &value {
+            wf_feel::Value::String(text) => Ok(Text::from(&**text)),
+            wf_feel::Value::Number(_) => {
+                value.to_json().map(Text::from).map_err(|error| message_key(&error.to_string()))
+            }
+            other => Err(message_key(&format!(
+                "correlation key '{}' gives {}, a string or a number is wanted",
+                expression.source(),
+                other.type_name()
+            ))),
+        }
+    }
+
+    pub(super) fn plan_timer(&mut self, timer: &TimerSpec, target: ElementIdx, place: Place<'_>) -> Step<Plan> {
+        let text = match &timer.text {
+            wf_model::Text::Literal(literal) => literal.clone(),
+            wf_model::Text::Feel(expression) => {
+                let json = self.evaluate_json(expression, place).map_err(as_timer)?;
+                json.trim_matches('"').into()
+            }
+        };
+        let wait = plan_time(timer.kind, &text, self.context.now)
+            .ok_or_else(|| Halt::Incident(IncidentKind::Timer, format!("'{text}' is no {}", kind_name(timer.kind))))?;
+        Ok(Plan { target, wait })
+    }
+
+    pub(super) fn attach(&mut self, here: &Here, host: Key, plans: Vec<Plan>) -> Run<Vec<Attached>> {
+        let mut attached = Vec::with_capacity(plans.len());
+        for Plan { target, wait } in plans {
+            let key = self.draft.next_key();
+            let kind = match wait {
+                Wait::Timer { due, repeats, interval } => {
+                    self.insert_timer(here, Timer {
+                        key, host, scope: here.scope.key, root: here.scope.root, target, due, repeats, interval,
+                    });
+                    AttachedKind::Timer
+                }
+                Wait::Message { name, correlation_key } => {
+                    self.open_subscription(here, host, key, target, name, correlation_key)?;
+                    AttachedKind::Subscription
+                }
+            };
+            attached.push(Attached { kind, key, target });
+        }
+        Ok(attached)
+    }
+
+    pub(super) fn insert_timer(&mut self, here: &Here, timer: Timer) {
+        let element_id = here.node(timer.target).map_or_else(|| Text::from(""), |node| node.id.clone());
+        self.draft.emit(timer.root, timer.key, What::TimerScheduled { element_id, due: timer.due });
+        self.draft.insert_new(timer);
+    }
+
+    fn open_subscription(
+        &mut self,
+        here: &Here,
+        host: Key,
+        key: Key,
+        target: ElementIdx,
+        message: Text,
+        correlation_key: Text,
+    ) -> Run<()> {
+        let instance = self.instance(here.scope.root)?;
+        let tenant = instance.as_ref().map_or_else(|| self.context.tenant.clone(), |instance| instance.tenant.clone());
+        self.draft.emit(here.scope.root, key, What::SubscriptionOpened {
+            message: message.clone(),
+            correlation_key: correlation_key.clone(),
+        });
+        self.draft.insert_new(Subscription {
+            key,
+            host,
+            scope: here.scope.key,
+            root: here.scope.root,
+            tenant,
+            process_id: here.process.process_id.clone(),
+            message,
+            correlation_key,
+            target,
+        });
+        self.push(Task::MatchBuffered { subscription: key });
+        Ok(())
+    }
+
+    /// Closes timers and subscriptions; those that are gone already are no matter.
+    pub(super) fn detach(&mut self, root: Key, attached: &[Attached]) -> Run<()> {
+        for Attached { kind, key, .. } in attached {
+            match kind {
+                AttachedKind::Timer if self.draft.get::<Timer>(&RowId::Timer(*key))?.is_some() => {
+                    self.draft.delete(RowId::Timer(*key))?;
+                    self.draft.emit(root, *key, What::TimerCanceled);
+                }
+                AttachedKind::Subscription
+                    if self.draft.get::<Subscription>(&RowId::Subscription(*key))?.is_some() =>
+                {
+                    self.draft.delete(RowId::Subscription(*key))?;
+                    self.draft.emit(root, *key, What::SubscriptionClosed);
+                }
+                AttachedKind::Timer | AttachedKind::Subscription => (),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn plan_time(kind: TimerKind, text: &str, now: Millis) -> Option<Wait> {
+    let once = |due| Wait::Timer { due, repeats: 0, interval: Text::from("") };
+    match kind {
+        TimerKind::Duration => wf_feel::add_duration_ms(now, text).map(once),
+        TimerKind::Date => wf_feel::parse_instant_ms(text).map(once),
+        TimerKind::Cycle => {
+            let (count, interval) = text.strip_prefix('R')?.split_once('/')?;
+            // -1: without end. `R0` never fires, which a timer cannot say.
+            let repeats = if count.is_empty() { -1 } else { count.parse::<i32>().ok()?.checked_sub(1)? };
+            let due = wf_feel::add_duration_ms(now, interval)?;
+            (repeats >= -1).then(|| Wait::Timer { due, repeats, interval: interval.into() })
+        }
+    }
+}
+
+fn kind_name(kind: TimerKind) -> &'static str {
+    match kind {
+        TimerKind::Duration => "ISO 8601 duration",
+        TimerKind::Date => "ISO 8601 date and time",
+        TimerKind::Cycle => "cycle (R[n]/duration)",
+    }
+}
+
+fn as_timer(halt: Halt) -> Halt {
+    match halt {
+        Halt::Incident(_, message) => Halt::Incident(IncidentKind::Timer, message),
+        stop => stop,
+    }
+}
+
+fn as_message_key(halt: Halt) -> Halt {
+    match halt {
+        Halt::Incident(_, message) => message_key(&message),
+        stop => stop,
+    }
+}
+
+fn message_key(message: &str) -> Halt {
+    Halt::Incident(IncidentKind::MessageKey, message.to_owned())
+}

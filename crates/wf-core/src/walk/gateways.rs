@@ -1,0 +1,106 @@
+//! Where tokens part and meet. A join counts per sequence flow, never arrivals.
+
+use wf_feel::Value;
+use wf_model::{Element as Node, ElementIdx, FlowIdx};
+
+use super::{Here, Walk};
+use crate::draft::Run;
+use crate::event::What;
+use crate::expressions::{Halt, Place, Step};
+use crate::rows::{IncidentKind, Variables};
+
+impl Walk<'_, '_> {
+    /// Conditions in the order of the file; the default flow only when none holds.
+    pub(super) fn choose(&mut self, here: &Here, _index: ElementIdx, node: &Node, default: Option<FlowIdx>) -> Step<()> {
+        let nothing = Variables::new();
+        let place = Place { locals: &nothing, scope: here.scope.key };
+        for flow in node.outgoing.iter().filter(|flow| Some(**flow) != default) {
+            if self.holds(here, *flow, place)? {
+                return Ok(self.take(here, node, *flow)?);
+            }
+        }
+        match default {
+            Some(flow) => Ok(self.take(here, node, flow)?),
+            None if node.outgoing.is_empty() => Ok(self.end(here, node)?),
+            None => Err(Halt::Incident(
+                IncidentKind::Condition,
+                format!("no condition of gateway '{}' holds and it has no default flow", node.id),
+            )),
+        }
+    }
+
+    fn holds(&mut self, here: &Here, flow: FlowIdx, place: Place<'_>) -> Step<bool> {
+        let Some(flow) = here.process.flow(flow) else { return Ok(false) };
+        let Some(condition) = &flow.condition else { return Ok(true) };
+        let value = match self.evaluate(condition, place) {
+            Ok(value) => value,
+            Err(Halt::Incident(_, message)) => return Err(Halt::Incident(IncidentKind::Condition, message)),
+            Err(stop) => return Err(stop),
+        };
+        match value {
+            Value::Bool(holds) => Ok(holds),
+            other => Err(Halt::Incident(
+                IncidentKind::Condition,
+                format!(
+                    "condition '{}' of flow '{}' gives {}, a boolean is wanted",
+                    condition.source(),
+                    flow.id,
+                    other.type_name()
+                ),
+            )),
+        }
+    }
+
+    fn take(&mut self, here: &Here, node: &Node, flow: FlowIdx) -> Run<()> {
+        self.tell_completed(here, node);
+        self.follow(here, &[flow])
+    }
+
+    /// Fires when every distinct incoming flow has a token; a second token on one flow waits for the next round.
+    pub(super) fn join(&mut self, here: &Here, index: ElementIdx, node: &Node, flow: Option<FlowIdx>) -> Run<()> {
+        let Some(flow) = flow.filter(|_| node.incoming.len() > 1) else {
+            return self.pass_on(here, index, node);
+        };
+        let mut joins = here.scope.joins.clone();
+        add_token(&mut joins, flow);
+        let waits_for = |incoming: &FlowIdx| joins.binary_search_by_key(incoming, |(flow, _)| *flow).is_err();
+        if node.incoming.iter().any(waits_for) {
+            return self.change_scope(here.scope.key, |scope| scope.joins = joins);
+        }
+        node.incoming.iter().for_each(|incoming| remove_token(&mut joins, *incoming));
+        let merged = node.incoming.len() as u32 - 1;
+        self.change_scope(here.scope.key, |scope| {
+            scope.joins = joins;
+            scope.active = scope.active.saturating_sub(merged);
+        })?;
+        self.pass_on(here, index, node)
+    }
+
+    fn pass_on(&mut self, here: &Here, _index: ElementIdx, node: &Node) -> Run<()> {
+        self.tell_completed(here, node);
+        self.follow(here, &node.outgoing)
+    }
+
+    pub(super) fn tell_completed(&mut self, here: &Here, node: &Node) {
+        let completed = What::ElementCompleted { element_id: node.id.clone() };
+        self.draft.emit(here.scope.root, here.scope.key, completed);
+    }
+}
+
+fn add_token(joins: &mut Vec<(FlowIdx, u32)>, flow: FlowIdx) {
+    match joins.binary_search_by_key(&flow, |(flow, _)| *flow) {
+        Ok(found) => {
+            if let Some((_, count)) = joins.get_mut(found) {
+                *count = count.saturating_add(1);
+            }
+        }
+        Err(place) => joins.insert(place, (flow, 1)),
+    }
+}
+
+fn remove_token(joins: &mut Vec<(FlowIdx, u32)>, flow: FlowIdx) {
+    if let Some((_, count)) = joins.iter_mut().find(|(waiting, _)| *waiting == flow) {
+        *count = count.saturating_sub(1);
+    }
+    joins.retain(|(_, count)| *count > 0);
+}

@@ -1,0 +1,231 @@
+//! Tokens on their way: a queue of things that follow from one command, worked off in order and within a budget.
+//! What is over the budget becomes a follow-up row. It knows the graph and the rows, no verbs.
+//! Read `enter.rs` (a token arrives), `leave.rs` (it goes on), `trigger.rs` (an event), `terminate.rs` (an end by force).
+
+mod attach;
+mod enter;
+mod gateways;
+mod leave;
+mod terminate;
+mod trigger;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use wf_model::{Element as Node, ElementIdx, FlowIdx, Process};
+
+use crate::command::Context;
+use crate::draft::{Draft, Run};
+use crate::event::What;
+use crate::expressions::Halt;
+use crate::ids::Key;
+use crate::messages::StartNext;
+pub(crate) use enter::json_string;
+use crate::rows::{
+    Element, FollowUp, Incident, IncidentKind, Instance, Phase, RowId, Scope, ScopeState, Text, Variables, Work,
+};
+
+/// Element steps of one command; the rest becomes follow-ups.
+pub const STEPS_MAX: u32 = 1_000;
+/// Elements that one command terminates.
+pub const TERMINATIONS_MAX: usize = 500;
+/// Steps of one instance; then an incident waits, so that a loop cannot run for ever unseen.
+pub const INSTANCE_STEPS_MAX: u64 = 1_000_000;
+/// A command that took fewer steps does not count them: a loop without waiting shows in long commands,
+/// and a short command need not write the root's row for it.
+const STEPS_COUNTED_FROM: u32 = 64;
+
+const _: () = assert!(STEPS_COUNTED_FROM < STEPS_MAX);
+
+pub(crate) struct Walk<'d, 'a> {
+    pub draft: &'d mut Draft<'a>,
+    pub context: &'d Context,
+    queue: VecDeque<Task>,
+    steps: u32,
+    pub evaluations: u64,
+    /// Instances that a message reached in this command.
+    pub correlated: Vec<Key>,
+}
+
+/// What follows.
+pub(crate) enum Task {
+    Arrive { scope: Key, element: ElementIdx, flow: Option<FlowIdx> },
+    /// A subscription was opened: a buffered message may wait for it.
+    MatchBuffered { subscription: Key },
+    /// A TERMINATING scope is emptied.
+    Terminate { scope: Key },
+    /// An instance that a message started has ended: a buffered message may start the next.
+    StartNext(StartNext),
+}
+
+/// A scope's row with the element of the graph that it runs.
+pub(crate) struct Here {
+    pub scope: Arc<Scope>,
+    pub process: Arc<Process>,
+}
+
+impl<'d, 'a> Walk<'d, 'a> {
+    pub fn new(draft: &'d mut Draft<'a>, context: &'d Context) -> Walk<'d, 'a> {
+        Walk { draft, context, queue: VecDeque::new(), steps: 0, evaluations: 0, correlated: Vec::new() }
+    }
+
+    pub fn push(&mut self, task: Task) {
+        self.queue.push_back(task);
+    }
+
+    /// Works off the queue.
+    pub fn run(&mut self) -> Run<()> {
+        let mut walked = None;
+        while let Some(task) = self.queue.pop_front() {
+            if self.steps >= STEPS_MAX {
+                self.queue.push_front(task);
+                self.put_off()?;
+                break;
+            }
+            self.steps += 1;
+            match task {
+                Task::Arrive { scope, element, flow } => {
+                    walked = Some(scope);
+                    self.arrive(scope, element, flow)?;
+                }
+                Task::MatchBuffered { subscription } => self.match_buffered(subscription)?,
+                Task::Terminate { scope } => self.terminate(scope)?,
+                Task::StartNext(next) => crate::messages::start_next(self, &next)?,
+            }
+        }
+        self.count_steps(walked)
+    }
+
+    /// What is left becomes follow-up rows, in order.
+    fn put_off(&mut self) -> Run<()> {
+        while let Some(task) = self.queue.pop_front() {
+            let (scope, work) = match task {
+                Task::Arrive { scope, element, flow } => (scope, Work::Arrive { element, flow }),
+                Task::Terminate { scope } => (scope, Work::Terminate),
+                Task::StartNext(next) => (0, next.into_work()),
+                Task::MatchBuffered { subscription } => {
+                    // Cheap and bounded by the subscriptions opened: it is done now.
+                    self.match_buffered(subscription)?;
+                    continue;
+                }
+            };
+            self.schedule(scope, work)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn schedule(&mut self, scope: Key, work: Work) -> Run<()> {
+        let root = self.draft.get::<Scope>(&RowId::Scope(scope))?.map_or(0, |scope| scope.root);
+        let key = self.draft.next_key();
+        self.draft.insert_new(FollowUp { key, root, scope, work });
+        self.draft.emit(root, key, What::FollowUpScheduled);
+        Ok(())
+    }
+
+    fn count_steps(&mut self, scope: Option<Key>) -> Run<()> {
+        let Some(scope) = scope.filter(|_| self.steps >= STEPS_COUNTED_FROM) else { return Ok(()) };
+        let Some(scope) = self.draft.get::<Scope>(&RowId::Scope(scope))? else { return Ok(()) };
+        let steps = u64::from(self.steps);
+        self.change_instance(scope.root, |instance| instance.steps = instance.steps.saturating_add(steps))
+    }
+
+    pub(crate) fn here(&self, scope: Key) -> Run<Option<Here>> {
+        let Some(scope) = self.draft.get::<Scope>(&RowId::Scope(scope))? else { return Ok(None) };
+        let process = self.draft.process(scope.definition)?;
+        Ok(Some(Here { scope, process }))
+    }
+
+    pub(crate) fn change_scope(&mut self, key: Key, change: impl FnOnce(&mut Scope)) -> Run<()> {
+        if let Some(scope) = self.draft.get::<Scope>(&RowId::Scope(key))? {
+            let mut changed = (*scope).clone();
+            change(&mut changed);
+            self.draft.put(changed)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn change_instance(&mut self, root: Key, change: impl FnOnce(&mut Instance)) -> Run<()> {
+        self.change_scope(root, |scope| {
+            if let Some(instance) = &mut scope.instance {
+                change(Arc::make_mut(instance));
+            }
+        })
+    }
+
+    pub(crate) fn instance(&self, root: Key) -> Run<Option<Arc<Instance>>> {
+        Ok(self.draft.get::<Scope>(&RowId::Scope(root))?.and_then(|root| root.instance.clone()))
+    }
+
+    /// The scope and all scopes around it are alive.
+    pub(crate) fn is_live(&self, scope: Key) -> Run<bool> {
+        let mut at = scope;
+        while at != 0 {
+            match self.draft.get::<Scope>(&RowId::Scope(at))? {
+                Some(scope) if scope.state == ScopeState::Active => at = scope.parent,
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// The element stops here with an incident; its token stays. `locals` are kept for the next try.
+    pub(crate) fn park(&mut self, here: &Here, node: ElementIdx, phase: Phase, locals: &Variables, halt: Halt) -> Run<()> {
+        let (kind, message) = match halt {
+            Halt::Stop(stop) => return Err(stop),
+            Halt::Incident(kind, message) => (kind, message),
+        };
+        let key = self.draft.next_key();
+        let incident = self.raise(here, node, key, 0, kind, &message)?;
+        self.draft.insert_new(Element {
+            key,
+            scope: here.scope.key,
+            root: here.scope.root,
+            element: node,
+            phase,
+            job: 0,
+            incident,
+            has_locals: !locals.is_empty(),
+            attached: Vec::new(),
+        });
+        for (name, value) in locals {
+            self.draft.insert_new(crate::rows::Variable { scope: key, name: name.clone(), value: value.clone() });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn raise(
+        &mut self,
+        here: &Here,
+        node: ElementIdx,
+        element_key: Key,
+        job: Key,
+        kind: IncidentKind,
+        message: &str,
+    ) -> Run<Key> {
+        let root = here.scope.root;
+        let tenant = self.instance(root)?.map_or_else(|| self.context.tenant.clone(), |instance| instance.tenant.clone());
+        let element_id = here.process.element(node).map_or_else(|| Text::from(""), |node| node.id.clone());
+        let key = self.draft.next_key();
+        let message: Text = message.into();
+        self.draft.insert_new(Incident {
+            key,
+            tenant,
+            root,
+            scope: here.scope.key,
+            element_key,
+            element_id: element_id.clone(),
+            job,
+            kind,
+            message: message.clone(),
+            created_at: self.context.now,
+        });
+        self.draft.emit(root, key, What::IncidentCreated { kind, element_id, message, job });
+        Ok(key)
+    }
+}
+
+impl Here {
+    pub(crate) fn node(&self, index: ElementIdx) -> Option<&Node> {
+        self.process.element(index)
+    }
+}

@@ -1,0 +1,59 @@
+//! What the engine is told at its start. Durations are milliseconds; limits are named here and checked once.
+
+use wf_core::Millis;
+use wf_core::rows::Text;
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub partition: u16,
+    pub clock: ClockMode,
+    /// Envelopes that may wait; one more is answered `overloaded`.
+    pub mailbox_max: usize,
+    /// Envelopes of one turn.
+    pub turn_max: usize,
+    /// How long a repeat waits for the first request with its key.
+    pub wait_ms: u64,
+    /// How long finished jobs and ended instances stay.
+    pub finished_ms: i64,
+    /// Between two sweeps of expired records.
+    pub sweep_ms: u64,
+    pub sinks: Vec<SinkRule>,
+    /// `source` of published events.
+    pub source: Text,
+    /// Rows that the cache keeps; each costs some hundred bytes.
+    pub cache_rows_max: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockMode {
+    System,
+    /// Frozen from the start, moves only when it is set. `start`: the time of a fresh store.
+    Test { start: Millis },
+}
+
+/// Which events a sink gets.
+#[derive(Clone, Debug)]
+pub struct SinkRule {
+    pub name: Text,
+    /// Event names (`instance.started`), or `*`.
+    pub events: Vec<String>,
+    /// How long the broker remembers dedup ids.
+    pub window_ms: i64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            partition: 1,
+            clock: ClockMode::System,
+            mailbox_max: 10_000,
+            turn_max: 512,
+            wait_ms: 5_000,
+            finished_ms: 7 * 24 * 3_600_000,
+            sweep_ms: 60_000,
+            sinks: Vec::new(),
+            source: Text::from("onceflow"),
+            cache_rows_max: 100_000,
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What end-to-end tests share: the programs under test, started on private ports and in folders of their own.
+//! Does not know HTTP routes or BPMN; those stand in the tests. Next: `nats.rs` for a broker of one's own.
+
+pub mod nats;
+
+use std::io::Read;
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to answer for the first time. Far above what it needs: a busy machine is no failure.
+const START_MAX: Duration = Duration::from_secs(30);
+
+/// The release build of `wf`, as users get it.
+pub fn wf_binary() -> PathBuf {
+    program("WF_BINARY")
+}
+
+/// A missing program fails the test that needs it and is named; no test is skipped.
+fn program(variable: &str) -> PathBuf {
+    match std::env::var_os(variable).map(PathBuf::from) {
+        Some(path) if path.is_file() => path,
+        Some(path) => panic!("{variable} names {}, which is no file; run `cargo xtask test`", path.display()),
+        None => panic!("{variable} is not set: run the end-to-end tests by `cargo xtask test`"),
+    }
+}
+
+/// A program that ends with its owner: killed by its id, without a word.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+}
+
+impl Process {
+    pub fn start(command: &mut Command) -> Process {
+        let shown = format!("{command:?}");
+        let child = command.stdin(Stdio::null()).spawn().unwrap_or_else(|error| panic!("{shown}: {error}"));
+        Process { child }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// SIGKILL, and waits until it is gone.
+    pub fn kill(&mut self) {
+        // Gone already is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Asks again and again until there is an answer; fails at once when the program has ended.
+    pub fn wait_for<T>(&mut self, what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+        let start = Instant::now();
+        loop {
+            if let Some(answer) = ask() {
+                return answer;
+            }
+            if let Ok(Some(status)) = self.child.try_wait() {
+                panic!("ended ({status}) before {what}");
+            }
+            assert!(start.elapsed() < START_MAX, "no {what} within {START_MAX:?}");
+            // Between two questions, not instead of one.
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The first bytes a server says by itself, if it listens.
+fn greeting(port: u16) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
+    let mut bytes = [0; 64];
+    let len = stream.read(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes[..len]).into_owned())
+}
