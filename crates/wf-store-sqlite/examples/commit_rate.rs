@@ -86,9 +86,8 @@ async fn report(
 /// Processor time of a thread: what a busy machine falsifies least.
 fn nanos(thread: &str) -> u64 {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let named = tasks.filter(|task| {
-        std::fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim() == thread)
-    });
+    let named =
+        tasks.filter(|task| std::fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim() == thread));
     let nanos = named.filter_map(|task| {
         let schedstat = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
         schedstat.split(' ').next()?.parse::<u64>().ok()
@@ -199,20 +198,23 @@ impl Load {
             let request = self.uuid();
             let position = self.log(&mut batch, "complete-job", &request, COMPLETE_PAYLOAD, COMPLETE_EVENTS, 4);
             let ended = Instance { ended_at: self.now, ended_position: position, ..self.instance(started.position) };
-            update(&mut batch, Scope {
-                key: started.instance,
-                root: started.instance,
-                parent: 0,
-                definition: 7,
-                element: 0,
-                state: ScopeState::Completed,
-                active: 0,
-                joins: Vec::new(),
-                visits: vec![(2, 1)],
-                lineage: [1; 16],
-                after: After::Nothing,
-                instance: Some(Arc::new(ended)),
-            });
+            update(
+                &mut batch,
+                Scope {
+                    key: started.instance,
+                    root: started.instance,
+                    parent: 0,
+                    definition: 7,
+                    element: 0,
+                    state: ScopeState::Completed,
+                    active: 0,
+                    joins: Vec::new(),
+                    visits: vec![(2, 1)],
+                    lineage: [1; 16],
+                    after: After::Nothing,
+                    instance: Some(Arc::new(ended)),
+                },
+            );
             let id = wf_core::RowId::Element { scope: started.instance, key: started.element };
             batch.rows.push(Change { id, existed: true, new: None });
             update(&mut batch, self.job(started.job, started.element, started.instance, JobState::Completed, [1; 16]));
@@ -220,7 +222,15 @@ impl Load {
         self.close(batch)
     }
 
-    fn log(&mut self, batch: &mut Batch, verb: &'static str, request: &str, payload: &str, events: &str, count: u32) -> u64 {
+    fn log(
+        &mut self,
+        batch: &mut Batch,
+        verb: &'static str,
+        request: &str,
+        payload: &str,
+        events: &str,
+        count: u32,
+    ) -> u64 {
         self.fence.new_position += 1;
         let (position, tenant): (u64, Text) = (self.fence.new_position, "default".into());
         let id = ids::command_id(self.now, &[request.as_bytes()]);

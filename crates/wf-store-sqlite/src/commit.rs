@@ -120,7 +120,44 @@ pub fn commit_error(error: Error) -> CommitError {
         (_, ffi::SQLITE_CONSTRAINT_PRIMARYKEY | ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_ROWID) => {
             CommitError::Conflict(text)
         }
-        (ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch, _) => CommitError::Rejected(text),
+        (ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch, _) => {
+            CommitError::Rejected(text)
+        }
         _ => CommitError::Unavailable(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ending(extended_code: i32) -> &'static str {
+        match commit_error(Error::SqliteFailure(ffi::Error::new(extended_code), None)) {
+            CommitError::Fenced => "fenced",
+            CommitError::Conflict(_) => "conflict",
+            CommitError::Rejected(_) => "rejected",
+            CommitError::Unavailable(_) => "unavailable",
+            CommitError::Unknown(_) => "unknown",
+        }
+    }
+
+    #[test]
+    fn a_failed_statement_says_what_became_of_its_turn() {
+        for (code, want) in [
+            (ffi::SQLITE_CONSTRAINT_PRIMARYKEY, "conflict"),
+            (ffi::SQLITE_CONSTRAINT_UNIQUE, "conflict"),
+            (ffi::SQLITE_CONSTRAINT_ROWID, "conflict"),
+            (ffi::SQLITE_CONSTRAINT_NOTNULL, "rejected"),
+            (ffi::SQLITE_CONSTRAINT_DATATYPE, "rejected"),
+            (ffi::SQLITE_TOOBIG, "rejected"),
+            (ffi::SQLITE_FULL, "unavailable"),
+            (ffi::SQLITE_BUSY, "unavailable"),
+            (ffi::SQLITE_READONLY_DBMOVED, "unavailable"),
+            (ffi::SQLITE_CANTOPEN, "unavailable"),
+            (ffi::SQLITE_IOERR_WRITE, "unavailable"),
+            (ffi::SQLITE_CORRUPT, "unavailable"),
+        ] {
+            assert_eq!(ending(code), want, "{code}");
+        }
     }
 }

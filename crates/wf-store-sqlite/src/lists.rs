@@ -99,9 +99,9 @@ pub fn instance(statements: &mut Statements, instance: Key) -> Result<Option<Ins
         elements.extend(rows.map(|row| row.map(Arc::new)).collect::<Result<Vec<_>>>()?);
     }
     elements.sort_by_key(|element| element.key);
-    let variables = statements.get(Sql::Variables)?.query_map(params![sql_key(instance), "", None::<&str>, -1], |row| {
-        rows::variable(row).map(Arc::new)
-    })?;
+    let variables = statements
+        .get(Sql::Variables)?
+        .query_map(params![sql_key(instance), "", None::<&str>, -1], |row| rows::variable(row).map(Arc::new))?;
     Ok(Some(InstanceDetail {
         variables: variables.collect::<Result<_>>()?,
         jobs: all_of(statements, Sql::JobsOfInstance, instance, RowId::Job)?,

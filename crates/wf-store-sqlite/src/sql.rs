@@ -145,7 +145,11 @@ const fn block(file: &'static str, name: &str) -> &'static str {
 const fn name_line(bytes: &[u8], at: usize, name: &[u8]) -> Option<usize> {
     const PREFIX: &[u8] = b"-- name: ";
     let end = at + PREFIX.len() + name.len();
-    if end >= bytes.len() || bytes[end] != b'\n' || !stands(bytes, at, PREFIX) || !stands(bytes, at + PREFIX.len(), name) {
+    if end >= bytes.len()
+        || bytes[end] != b'\n'
+        || !stands(bytes, at, PREFIX)
+        || !stands(bytes, at + PREFIX.len(), name)
+    {
         return None;
     }
     Some(end + 1)
