@@ -8,6 +8,8 @@ pub mod outbox;
 pub mod query;
 pub mod store;
 
+pub mod failpoint;
+
 pub mod conformance;
 pub mod memory;
 
