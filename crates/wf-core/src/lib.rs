@@ -30,3 +30,4 @@ pub use ids::{Key, Millis};
 pub use outcome::{Outcome, Rejection};
 pub use ranges::{RangeId, SortKey};
 pub use rows::{Row, RowId};
+pub use walk::json_string;

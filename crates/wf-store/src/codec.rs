@@ -40,6 +40,9 @@ impl From<serde_json::Error> for CodecError {
     }
 }
 
+/// A remembered answer's headers, as `Answer::headers` holds them.
+pub type Headers = Vec<(Arc<str>, Arc<str>)>;
+
 /// Headers of a remembered answer as an array of pairs: order and repeats are kept.
 pub fn headers_to_json(headers: &[(Arc<str>, Arc<str>)]) -> String {
     let mut out = Writer::with_capacity(16 + headers.len() * 48);
@@ -52,7 +55,7 @@ pub fn headers_to_json(headers: &[(Arc<str>, Arc<str>)]) -> String {
 }
 
 /// The inverse of [`headers_to_json`].
-pub fn headers_from_json(text: &str) -> Result<Vec<(Arc<str>, Arc<str>)>, CodecError> {
+pub fn headers_from_json(text: &str) -> Result<Headers, CodecError> {
     Ok(serde_json::from_str(text)?)
 }
 

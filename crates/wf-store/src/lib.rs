@@ -3,12 +3,11 @@
 
 pub mod batch;
 pub mod codec;
+pub mod failpoint;
 pub mod load;
 pub mod outbox;
 pub mod query;
 pub mod store;
-
-pub mod failpoint;
 
 pub mod conformance;
 pub mod memory;

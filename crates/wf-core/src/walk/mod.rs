@@ -20,7 +20,7 @@ use crate::event::What;
 use crate::expressions::Halt;
 use crate::ids::Key;
 use crate::messages::StartNext;
-pub(crate) use enter::json_string;
+pub use enter::json_string;
 use crate::rows::{
     Element, FollowUp, Incident, IncidentKind, Instance, Phase, RowId, Scope, ScopeState, Text, Variables, Work,
 };
