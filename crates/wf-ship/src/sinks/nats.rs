@@ -177,7 +177,8 @@ async fn acknowledged(sent: Result<PublishAckFuture, PublishError>) -> ShipResul
 
 /// Too big for the broker or the stream: it stays too big.
 fn is_final(error: &PublishError) -> bool {
-    let code = error.source().and_then(|source| source.downcast_ref::<jetstream::Error>()).map(|error| error.error_code());
+    let code =
+        error.source().and_then(|source| source.downcast_ref::<jetstream::Error>()).map(|error| error.error_code());
     error.kind() == PublishErrorKind::MaxPayloadExceeded || code == Some(ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM)
 }
 

@@ -1,0 +1,9 @@
+//! Sinks against their real other sides, and the shipper over the memory store. One binary, one link.
+//! Time in the shipper's tests is tokio's paused one: it jumps, nobody sleeps.
+
+mod config;
+mod end_to_end;
+mod outbox;
+mod receiver;
+mod shipper;
+mod sinks;
