@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use metrics_exporter_prometheus::PrometheusBuilder;
+use wf_ship::conformance::Receiver;
 use wf_ship::shipper::LEASE_MS;
-use wf_ship::{Kind, Later, ShipResult, Shipment, Sink, SinkConfig, SinkError, SinkInfo, build};
+use wf_ship::{Kind, Later, ShipResult, Shipment, Sink, SinkConfig, SinkError, SinkInfo, SinkState, build};
 use wf_store::OutboxState::Shipped;
 
 use crate::outbox::{NOW, World};
@@ -69,6 +70,36 @@ async fn the_broker_drops_what_a_crash_made_us_send_twice() {
         "wf_outbox_oldest_age_seconds{sink=\"bus\"} 0",
     ];
     holds(&metrics.render(), &wanted);
+}
+
+/// L5.2: a broker that dies and comes back costs nobody a message, and no message an attempt too many.
+#[tokio::test]
+async fn an_outage_loses_and_doubles_nothing() {
+    let broker = Broker::start();
+    let config = SinkConfig { stream: Some("EVENTS".to_owned()), ..SinkConfig::new("bus", Kind::Nats, &broker.url) };
+    let world = World::new().await;
+    let mut ids = world.write("bus", &[1, 2]).await;
+    let shipper = world.start(&config, build(&config).unwrap());
+    world.until(|rows| rows.values().all(|row| row.state == Shipped)).await;
+
+    broker.fail().await;
+    ids.extend(world.write("bus", &[1, 2, 1]).await);
+    shipper.state_of("bus", |state| matches!(state, SinkState::Waiting { .. })).await;
+    broker.mend().await;
+    // What was tried while nobody knew yet that the broker was gone comes back later.
+    world.set_clock(NOW + 600_000);
+    world.until(|rows| rows.values().all(|row| row.state == Shipped)).await;
+    shipper.shutdown().await;
+
+    let mut stored: Vec<String> = broker.arrivals().await.into_iter().map(|arrival| arrival.event_id).collect();
+    assert!(position(&stored, &ids[2]) < position(&stored, &ids[4]), "order of a key: {stored:?}");
+    stored.sort();
+    assert_eq!(stored, ids);
+    assert!(world.rows().await.values().all(|row| row.attempts <= 2));
+}
+
+fn position(stored: &[String], id: &String) -> Option<usize> {
+    stored.iter().position(|it| it == id)
 }
 
 fn holds(shown: &str, lines: &[&str]) {

@@ -97,7 +97,7 @@ impl World {
         })
     }
 
-    /// Asks the store until it is so; the time in between is tokio's paused one.
+    /// Asks the store until it is so; where time is paused, it jumps from one question to the next.
     pub async fn until(&self, is_so: impl Fn(&BTreeMap<String, OutboxRow>) -> bool) {
         while !is_so(&self.rows().await) {
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
@@ -110,10 +110,12 @@ impl World {
     }
 }
 
+type Rule = Box<dyn Fn(&Shipment) -> Option<ShipResult> + Send + Sync>;
+
 /// Answers by a rule; `None`: it has the message and never answers.
 pub struct Scripted {
     name: String,
-    rule: Box<dyn Fn(&Shipment) -> Option<ShipResult> + Send + Sync>,
+    rule: Rule,
     pub usable: watch::Sender<bool>,
     /// Event ids as they came.
     pub seen: watch::Sender<Vec<String>>,
