@@ -80,8 +80,7 @@ impl Actor {
     pub fn new(shared: Arc<Shared>, opened: Opened, mailbox: mpsc::Receiver<Envelope>, options: Options) -> Actor {
         let now = Instant::now();
         let since = opened.fence.old_position;
-        let partition =
-            Partition::new(opened, options.cache_rows_max, options.sinks.clone(), options.source.clone());
+        let partition = Partition::new(opened, options.cache_rows_max, options.sinks.clone(), options.source.clone());
         Actor {
             next_sweep: now + Duration::from_millis(options.sweep_ms),
             shared,
@@ -235,12 +234,12 @@ impl Actor {
     async fn take_asked(&mut self, asked: Box<Asked>, arrived: Instant) {
         match self.execute(&asked).await {
             Ok(Executed::Reply(reply)) => self.turn.items.push((Envelope::Asked(asked), reply)),
-            Ok(Executed::Empty(_)) if !self.is_closing => {
+            Ok(Executed::Empty) if !self.is_closing => {
                 if let Some(asked) = self.polls.park(asked, arrived) {
                     self.answer_empty(asked);
                 }
             }
-            Ok(Executed::Empty(_)) => self.answer_empty(asked),
+            Ok(Executed::Empty) => self.answer_empty(asked),
             Err(refusal) => self.turn.items.push((Envelope::Asked(asked), Reply::Refused(refusal))),
         }
     }
@@ -273,7 +272,7 @@ impl Actor {
         while let Some(range) = self.turn.filled.pop_first() {
             while let Some((asked, until)) = self.polls.next_for(&range) {
                 match self.execute(&asked).await {
-                    Ok(Executed::Empty(_)) => {
+                    Ok(Executed::Empty) => {
                         self.polls.put_back(&range, asked, until);
                         break;
                     }

@@ -97,7 +97,11 @@ impl Cache {
         for (id, new) in &changes.rows {
             let existed = self.row(id).flatten().is_some();
             if let Some(layer) = self.layers.back_mut() {
-                layer.rows.entry(id.clone()).and_modify(|(_, row)| *row = new.clone()).or_insert((existed, new.clone()));
+                layer
+                    .rows
+                    .entry(id.clone())
+                    .and_modify(|(_, row)| *row = new.clone())
+                    .or_insert((existed, new.clone()));
             }
         }
     }
@@ -131,10 +135,6 @@ impl Cache {
         self.commands.clear();
     }
 
-    pub fn heads(&self) -> &Heads {
-        &self.heads
-    }
-
     pub fn add_process(&mut self, definition: Key, process: Arc<Process>) {
         if self.processes.len() >= PROCESSES_MAX {
             self.processes.clear();
@@ -152,11 +152,8 @@ impl Cache {
         }
         self.outbox.extend(loaded.outbox);
         self.commands.extend(loaded.commands);
-        let uncommitted: Vec<(&RowId, Option<&Row>)> = self
-            .layers
-            .iter()
-            .flat_map(|layer| layer.rows.iter().map(|(id, (_, row))| (id, row.as_ref())))
-            .collect();
+        let uncommitted: Vec<(&RowId, Option<&Row>)> =
+            self.layers.iter().flat_map(|layer| layer.rows.iter().map(|(id, (_, row))| (id, row.as_ref()))).collect();
         for range in loaded.ranges {
             self.heads.add(range, &uncommitted);
         }

@@ -103,7 +103,12 @@ impl Engine {
         Some(answer.clone())
     }
 
-    async fn enqueue_visit(&self, request: Request, visit: Visit, limit: Option<Duration>) -> Result<Answered, Refusal> {
+    async fn enqueue_visit(
+        &self,
+        request: Request,
+        visit: Visit,
+        limit: Option<Duration>,
+    ) -> Result<Answered, Refusal> {
         let passport = request.passport.as_ref();
         let note = passport.map(|passport| Note::of(&request, passport, SuppressedKind::InProgress, self.now()));
         let answered = self.enqueue(request, limit).await;

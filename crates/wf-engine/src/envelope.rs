@@ -36,26 +36,12 @@ pub enum Reply {
 }
 
 impl Envelope {
-    pub fn verb(&self) -> &'static str {
-        match self {
-            Envelope::Own(own) => own.command.verb(),
-            Envelope::Asked(asked) => match &asked.request.ask {
-                crate::request::Ask::Command(command) => command.verb(),
-                crate::request::Ask::RetryOutbox { .. } => "retry-outbox",
-                crate::request::Ask::SetClock(_) => "set-clock",
-            },
-        }
-    }
-
     /// Nobody waits for it any more and nothing would be lost: an un-keyed poll whose client is gone.
     pub fn is_withdrawn(&self) -> bool {
         match self {
             Envelope::Own(_) => false,
             Envelope::Asked(asked) => {
-                let is_poll = matches!(
-                    asked.request.ask,
-                    crate::request::Ask::Command(Command::ActivateJobs { .. })
-                );
+                let is_poll = matches!(asked.request.ask, crate::request::Ask::Command(Command::ActivateJobs { .. }));
                 is_poll && asked.request.passport.is_none() && asked.reply.is_closed()
             }
         }

@@ -85,7 +85,8 @@ impl Heads {
 
     /// What was loaded, with the changes of turns that the load cannot have seen.
     pub fn add(&mut self, loaded: LoadedRange, uncommitted: &[(&RowId, Option<&Row>)]) {
-        let continues = self.get(&loaded.id).is_some_and(|head| head.frontier == loaded.after && loaded.after.is_some());
+        let continues =
+            self.get(&loaded.id).is_some_and(|head| head.frontier == loaded.after && loaded.after.is_some());
         if loaded.after.is_some() && !continues {
             // The head moved on since it was asked for; the command will ask again.
             return;
@@ -140,12 +141,8 @@ fn is_due(id: &RangeId) -> bool {
 }
 
 /// The queues that are looked at after every turn.
-pub const WATCHED: [RangeId; 4] = [
-    RangeId::Due(Due::Timers),
-    RangeId::Due(Due::Leases),
-    RangeId::Due(Due::Backoffs),
-    RangeId::Due(Due::Messages),
-];
+pub const WATCHED: [RangeId; 4] =
+    [RangeId::Due(Due::Timers), RangeId::Due(Due::Leases), RangeId::Due(Due::Backoffs), RangeId::Due(Due::Messages)];
 /// The queues that retention looks at.
 pub const RETAINED: [RangeId; 3] =
     [RangeId::Due(Due::FinishedJobs), RangeId::Due(Due::Ended), RangeId::Due(Due::MessageIds)];

@@ -2,27 +2,27 @@
 //! Follow a request: `request.rs` → `engine.rs::submit` → `actor.rs` → `partition.rs::execute` → the store's commit.
 
 mod engine;
-pub mod request;
 pub mod options;
+pub mod request;
 
 mod actor;
 mod envelope;
 mod partition;
-mod turn;
 mod publish;
 mod suppressed;
+mod turn;
 
 mod cache;
+mod generations;
 mod heads;
 mod loader;
-mod generations;
 
+mod clock;
 mod due;
+mod inflight;
 mod own_work;
 mod polls;
 mod recovery;
-mod clock;
-mod inflight;
 mod replays;
 mod stats;
 

@@ -188,4 +188,3 @@ impl Actor {
 fn needs(need: Need) -> Needs {
     Needs { core: [need].into(), ..Needs::default() }
 }
-

@@ -42,7 +42,7 @@ struct Working {
 pub enum Executed {
     Reply(Reply),
     /// A poll that found nothing; it may wait.
-    Empty(Outcome),
+    Empty,
 }
 
 impl Partition {
@@ -96,12 +96,8 @@ impl Partition {
 
     /// The fence and head of the turn at hand, which ends here; the next one goes on from them.
     pub fn close_turn(&mut self, since: u64) -> (Fence, Head) {
-        let fence = Fence {
-            partition: self.id,
-            epoch: self.epoch,
-            old_position: since,
-            new_position: self.working.position,
-        };
+        let fence =
+            Fence { partition: self.id, epoch: self.epoch, old_position: since, new_position: self.working.position };
         (fence, self.working.head)
     }
 
@@ -121,7 +117,9 @@ impl Partition {
             Ask::Command(command) => self.run(asked, command, turn, now),
             Ask::RetryOutbox { id, force } => self.retry_outbox(asked, id, *force, turn, now),
             // The actor owns the clock and turns the change into a command of its own.
-            Ask::SetClock(_) => Ok(Executed::Reply(Reply::Refused(Refusal::Unavailable { reason: "clock".to_owned() }))),
+            Ask::SetClock(_) => {
+                Ok(Executed::Reply(Reply::Refused(Refusal::Unavailable { reason: "clock".to_owned() })))
+            }
         }
     }
 
@@ -171,7 +169,7 @@ impl Partition {
         };
         self.keep_compiled(command, &outcome);
         if matches!(&outcome, Outcome::Activated(jobs) if jobs.is_empty()) {
-            return Ok(Executed::Empty(outcome));
+            return Ok(Executed::Empty);
         }
         note_skipped(&outcome, command, &changes, &self.cache, turn);
         // A message that reached nobody changes no row, but it took a key.
@@ -239,13 +237,8 @@ impl Partition {
         turn.filled.extend(filled(&changes));
         turn.stats.incidents += new_incidents(&changes);
         *turn.stats.verbs.entry(command.verb()).or_default() += 1;
-        let stamp = Stamp {
-            partition: self.id,
-            position: context.position,
-            time: context.now,
-            tenant: &context.tenant,
-            actor,
-        };
+        let stamp =
+            Stamp { partition: self.id, position: context.position, time: context.now, tenant: &context.tenant, actor };
         let chain = turn.tell(&changes.events, &stamp, self.working.head.chain, &self.sinks, &self.source);
         let payload = logged_to_json(command, &context.origin);
         turn.log_bytes += payload.len();
@@ -301,7 +294,11 @@ impl Partition {
         let row = row.filter(|row| row.entry.tenant == asked.request.tenant);
         let refusal = match row {
             None => Some(OutboxRefusal::NotFound),
-            Some(row) if row.state == OutboxState::Shipped && self.is_past_window(&id.sink, row.shipped_at, now) && !force => {
+            Some(row)
+                if row.state == OutboxState::Shipped
+                    && self.is_past_window(&id.sink, row.shipped_at, now)
+                    && !force =>
+            {
                 Some(OutboxRefusal::PastWindow)
             }
             Some(_) => None,

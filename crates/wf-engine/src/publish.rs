@@ -1,8 +1,8 @@
 //! Events as sinks get them: CloudEvents 1.0 JSON, frozen when the turn is made.
 
 use jiff::Timestamp;
-use wf_core::{Event, Millis};
 use wf_core::rows::Text;
+use wf_core::{Event, Millis};
 use wf_store::codec::event_payload_json;
 use wf_store::event_id;
 

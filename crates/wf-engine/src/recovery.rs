@@ -30,7 +30,10 @@ impl Actor {
                 self.refuse_all(failed, &Refusal::Unavailable { reason });
             }
             CommitError::Fenced => {
-                self.refuse_all(failed, &Refusal::Unavailable { reason: "the partition is owned elsewhere".to_owned() });
+                self.refuse_all(
+                    failed,
+                    &Refusal::Unavailable { reason: "the partition is owned elsewhere".to_owned() },
+                );
                 self.take_again().await;
             }
             CommitError::Unknown(_) => {
@@ -45,9 +48,7 @@ impl Actor {
     /// In their order, before anything new. The engine's own commands come again by themselves, if they are still due.
     fn execute_again(&mut self, turn: Turn) {
         let asked = turn.items.into_iter().map(|(envelope, _)| envelope);
-        let is_epoch = |envelope: &Envelope| {
-            matches!(envelope, Envelope::Own(own) if matches!(own.command, wf_core::Command::OpenEpoch { .. }))
-        };
+        let is_epoch = |envelope: &Envelope| matches!(envelope, Envelope::Own(own) if matches!(own.command, wf_core::Command::OpenEpoch { .. }));
         self.redo.extend(asked.filter(|envelope| matches!(envelope, Envelope::Asked(_)) || is_epoch(envelope)));
     }
 

@@ -63,14 +63,18 @@ impl Turn {
     }
 
     pub fn writes_nothing(&self) -> bool {
-        self.log.is_empty()
-            && self.records.is_empty()
-            && self.outbox_retries.is_empty()
-            && self.suppressed.is_empty()
+        self.log.is_empty() && self.records.is_empty() && self.outbox_retries.is_empty() && self.suppressed.is_empty()
     }
 
     /// Audit rows and outbox rows of one command's events; returns the chain's new head.
-    pub fn tell(&mut self, events: &[Event], stamp: &Stamp<'_>, chain: [u8; 32], sinks: &[SinkRule], source: &str) -> [u8; 32] {
+    pub fn tell(
+        &mut self,
+        events: &[Event],
+        stamp: &Stamp<'_>,
+        chain: [u8; 32],
+        sinks: &[SinkRule],
+        source: &str,
+    ) -> [u8; 32] {
         if events.is_empty() {
             return chain;
         }

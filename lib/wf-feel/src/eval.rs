@@ -13,6 +13,7 @@ use regex::Regex;
 use self::locals::Local;
 use crate::ast::{Comparison, Expr, RangeExpr, Step};
 use crate::expression::{Env, EvalError};
+use crate::number::Number;
 use crate::scope::Scope;
 use crate::value::{Range, Value, put_entry};
 use crate::{arithmetic, compare, json, temporal};
@@ -145,7 +146,7 @@ impl Run<'_> {
 
     fn check_level(&mut self, depth: usize) -> Result<(), EvalError> {
         self.step(1)?;
-        if depth >= json::DEPTH_MAX { Err(self.too_deep()) } else { Ok(()) }
+        if depth >= json::DEPTH_MAX { Err(EvalError::Depth { depth_max: 128 }) } else { Ok(()) }
     }
 
     /// A string as a value, charged.
@@ -193,6 +194,7 @@ impl Run<'_> {
 
     fn negate(&mut self, inner: &Expr) -> Outcome {
         let value = self.eval(inner)?;
+        self.step(value.as_number().map_or(0, Number::weight))?;
         Ok(arithmetic::negate(&value))
     }
 
@@ -262,7 +264,9 @@ impl Run<'_> {
     fn call(&mut self, builtin: &'static crate::functions::Builtin, arguments: &[Expr]) -> Outcome {
         let mut values = Vec::with_capacity(arguments.len());
         for argument in arguments {
-            values.push(self.eval(argument)?);
+            let value = self.eval(argument)?;
+            self.step(value.as_number().map_or(0, Number::weight))?;
+            values.push(value);
         }
         if builtin.variadic {
             builtin.gather(&mut values);

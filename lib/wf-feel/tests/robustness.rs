@@ -92,7 +92,7 @@ fn budgets_end_what_would_not_end() {
     let rows = [
         ("for i in 1..10000000000 return i".to_owned(), "bytes"),
         ("for i in 1..100000 return partial".to_owned(), "steps"),
-        ("for i in 1..1000 return [partial[-1]]".to_owned(), "evaluate the expression: nested deeper than 200"),
+        ("for i in 1..1000 return [partial[-1]]".to_owned(), "evaluate the expression: nested deeper than 128"),
         ("some i in 1..1000000000000 satisfies false".to_owned(), "steps"),
         (ranges.to_owned(), "bytes"),
         (doubling("Y: X + X"), "bytes"),

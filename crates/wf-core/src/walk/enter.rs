@@ -46,9 +46,12 @@ impl Walk<'_, '_> {
             Kind::Job(spec) | Kind::End(End::Job(spec)) => self.enter_job(here, index, node, spec),
             Kind::Scope(_) => self.enter_scope(here, index, node),
             Kind::CatchMessage(_) | Kind::CatchTimer(_) | Kind::EventGateway => self.enter_wait(here, index, node),
-            Kind::Start(Start::None | Start::Message(_)) | Kind::Pass => self.pass(here, index, node, &Variables::new()),
+            Kind::Start(Start::None | Start::Message(_)) | Kind::Pass => {
+                self.pass(here, index, node, &Variables::new())
+            }
             Kind::Script { expression, result } => {
-                let inputs = self.map_variables(&node.inputs, Place { locals: &Variables::new(), scope: here.scope.key })?;
+                let inputs =
+                    self.map_variables(&node.inputs, Place { locals: &Variables::new(), scope: here.scope.key })?;
                 let value = self.evaluate_json(expression, Place { locals: &inputs, scope: here.scope.key })?;
                 self.pass_with(here, index, node, inputs, vec![(result.clone(), value)])
             }

@@ -137,5 +137,5 @@ fn write_other(what: &What, out: &mut Writer) {
 }
 
 fn write_process<'a>(process_id: &str, version: u32, out: &'a mut Writer) -> &'a mut Writer {
-    out.text("processId", process_id).int("version", i64::from(version))
+    out.text("processDefinitionId", process_id).int("version", i64::from(version))
 }
