@@ -48,7 +48,7 @@ pub struct NumberedEvent {
 
 /// The events of one row that concern `instance` (all where absent). `None`: the row cannot be read.
 pub fn events_of(row: &AuditRow, instance: Option<Key>) -> Option<Vec<NumberedEvent>> {
-    let stored: Vec<StoredEvent<'_>> = serde_json::from_str(&row.events).map_err(|e| eprintln!("{e} {}", row.events)).ok()?;
+    let stored: Vec<StoredEvent<'_>> = serde_json::from_str(&row.events).ok()?;
     let wanted = instance.map(|key| key.to_string());
     let concerns = |event: &StoredEvent<'_>| {
         wanted.as_ref().is_none_or(|key| event.root.as_ref() == Some(key) || event.resource == *key)
