@@ -23,7 +23,9 @@ pub fn decide(draft: &mut Draft<'_>, command: &Command, context: &Context) -> Ru
 pub(crate) enum Pending {
     Known(Outcome),
     /// Messages correlate while the walk goes on; the answer lists whom they reached.
-    Published { key: Key },
+    Published {
+        key: Key,
+    },
 }
 
 impl From<Outcome> for Pending {
@@ -67,7 +69,8 @@ fn dispatch(walk: &mut Walk<'_, '_>, command: &Command) -> Run<Pending> {
         Command::ExtendLease { holder, lease_ms } => Ok(jobs::extend(walk, holder, *lease_ms)?.into()),
         Command::RecordStep { holder, name, result } => Ok(jobs::record_step(walk, holder, name, result)?.into()),
         Command::PublishMessage { name, correlation_key, message_id, ttl_ms, dedup_ms, variables } => {
-            let publication = messages::Publication { name, correlation_key, message_id: message_id.as_ref(), variables };
+            let publication =
+                messages::Publication { name, correlation_key, message_id: message_id.as_ref(), variables };
             messages::publish(walk, &publication, *ttl_ms, *dedup_ms)
         }
         Command::ResolveIncident { incident, retries } => Ok(incidents::resolve(walk, *incident, *retries)?.into()),

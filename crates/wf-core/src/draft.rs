@@ -135,7 +135,8 @@ impl<'a> Draft<'a> {
         if let Some(change) = self.changes.get(id) {
             return Ok(change.clone());
         }
-        let is_new = matches!(id, RowId::Variable { scope, .. } | RowId::Element { scope, .. } if self.born.contains(scope));
+        let is_new =
+            matches!(id, RowId::Variable { scope, .. } | RowId::Element { scope, .. } if self.born.contains(scope));
         if is_new {
             return Ok(None);
         }

@@ -82,9 +82,10 @@ impl Walk<'_, '_> {
 
     pub(crate) fn evaluate_integer(&mut self, text: &ModelText, place: Place<'_>) -> Step<i32> {
         let value = self.evaluate_text(text, place)?;
-        value.trim().parse().map_err(|_| {
-            Halt::Incident(IncidentKind::Expression, format!("'{value}' is not an integer of 32 bits"))
-        })
+        value
+            .trim()
+            .parse()
+            .map_err(|_| Halt::Incident(IncidentKind::Expression, format!("'{value}' is not an integer of 32 bits")))
     }
 
     fn visible(&self, name: &Text, place: Place<'_>) -> Run<Option<Json>> {
@@ -99,10 +100,6 @@ impl Walk<'_, '_> {
         self.evaluations += 1;
         let context = self.context;
         let parts = [u64::from(context.partition), context.position, self.evaluations].map(u64::to_le_bytes);
-        Env {
-            now_ms: context.now,
-            seed: ids::hash16(&[b"feel", &parts[0], &parts[1], &parts[2]]),
-            ..Env::default()
-        }
+        Env { now_ms: context.now, seed: ids::hash16(&[b"feel", &parts[0], &parts[1], &parts[2]]), ..Env::default() }
     }
 }

@@ -40,11 +40,11 @@ fn lease(walk: &mut Walk<'_, '_>, job: &Job, worker: &Text, lease_ms: i64) -> Ru
     leased.worker = worker.clone();
     leased.lease = walk.context.position;
     leased.due = walk.context.now.saturating_add(lease_ms);
-    walk.draft.emit(job.root, job.key, What::JobActivated {
-        worker: worker.clone(),
-        lease: leased.lease,
-        deadline: leased.due,
-    });
+    walk.draft.emit(
+        job.root,
+        job.key,
+        What::JobActivated { worker: worker.clone(), lease: leased.lease, deadline: leased.due },
+    );
     walk.draft.put(leased)
 }
 
@@ -160,11 +160,9 @@ fn lease_lost(job: &Job, holder: &Holder, now: i64) -> Option<LeaseLost> {
         JobState::Activated => None,
         JobState::Ready if is_holder && job.lease != 0 => Some(LeaseLost::Expired),
         JobState::Ready => Some(LeaseLost::Taken),
-        JobState::Backoff
-        | JobState::Failed
-        | JobState::ErrorThrown
-        | JobState::Completed
-        | JobState::Canceled => Some(LeaseLost::Finished),
+        JobState::Backoff | JobState::Failed | JobState::ErrorThrown | JobState::Completed | JobState::Canceled => {
+            Some(LeaseLost::Finished)
+        }
     }
 }
 
@@ -192,10 +190,11 @@ fn complete_one(walk: &mut Walk<'_, '_>, holder: &Holder, variables: &Variables)
     completed.due = walk.context.now;
     completed.completion = Some(content);
     walk.draft.put(completed)?;
-    walk.draft.emit(job.root, job.key, What::JobCompleted {
-        job_type: job.job_type.clone(),
-        worker: job.worker.clone(),
-    });
+    walk.draft.emit(
+        job.root,
+        job.key,
+        What::JobCompleted { job_type: job.job_type.clone(), worker: job.worker.clone() },
+    );
     if let Some(element) = element {
         walk.complete_element(&element, variables)?;
     }
@@ -203,8 +202,7 @@ fn complete_one(walk: &mut Walk<'_, '_>, holder: &Holder, variables: &Variables)
 }
 
 pub(crate) fn content_hash(variables: &Variables) -> [u8; 16] {
-    let parts: Vec<&[u8]> =
-        variables.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]).collect();
+    let parts: Vec<&[u8]> = variables.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]).collect();
     ids::hash16(&parts)
 }
 
@@ -337,13 +335,7 @@ fn find_catch(walk: &Walk<'_, '_>, job: &Job, code: &str) -> Run<Option<(Arc<Ele
     walk.find_catch(job.scope, code)
 }
 
-fn uncaught(
-    walk: &mut Walk<'_, '_>,
-    job: &Job,
-    code: &Text,
-    message: &Text,
-    variables: &Variables,
-) -> Run<Outcome> {
+fn uncaught(walk: &mut Walk<'_, '_>, job: &Job, code: &Text, message: &Text, variables: &Variables) -> Run<Outcome> {
     let mut thrown = give_up_lease(job);
     thrown.state = JobState::ErrorThrown;
     walk.draft.put(thrown)?;

@@ -35,11 +35,15 @@ pub(crate) fn publish(
         return Ok(repeat.into());
     }
     let key = walk.draft.next_key();
-    walk.draft.emit(0, key, What::MessagePublished {
-        name: publication.name.clone(),
-        correlation_key: publication.correlation_key.clone(),
-        message_id: publication.message_id.cloned(),
-    });
+    walk.draft.emit(
+        0,
+        key,
+        What::MessagePublished {
+            name: publication.name.clone(),
+            correlation_key: publication.correlation_key.clone(),
+            message_id: publication.message_id.cloned(),
+        },
+    );
     remember(walk, publication, key, dedup_ms)?;
     let reached = deliver(walk, publication, key)?;
     if ttl_ms > 0 {
@@ -95,11 +99,7 @@ fn deliver(walk: &mut Walk<'_, '_>, publication: &Publication<'_>, key: Key) -> 
     Ok(reached)
 }
 
-fn deliver_to_waiting(
-    walk: &mut Walk<'_, '_>,
-    publication: &Publication<'_>,
-    reached: &mut Vec<Text>,
-) -> Run<()> {
+fn deliver_to_waiting(walk: &mut Walk<'_, '_>, publication: &Publication<'_>, reached: &mut Vec<Text>) -> Run<()> {
     let range = RangeId::Subscriptions {
         tenant: walk.context.tenant.clone(),
         message: publication.name.clone(),
@@ -125,8 +125,7 @@ fn deliver_to_starts(
     key: Key,
     reached: &mut Vec<Text>,
 ) -> Run<()> {
-    let range =
-        RangeId::MessageStarts { tenant: walk.context.tenant.clone(), message: publication.name.clone() };
+    let range = RangeId::MessageStarts { tenant: walk.context.tenant.clone(), message: publication.name.clone() };
     let mut after = None;
     while let Some(sort) = walk.draft.next_in(&range, after.as_ref())? {
         let id = RowId::StartSubscription {
@@ -138,7 +137,13 @@ fn deliver_to_starts(
         after = Some(sort);
         let Some(start) = start else { continue };
         if let Err(place) = reached.binary_search(&start.process_id)
-            && start_by_message(walk, &start, publication.correlation_key, publication.variables, origin(publication, key))?
+            && start_by_message(
+                walk,
+                &start,
+                publication.correlation_key,
+                publication.variables,
+                origin(publication, key),
+            )?
         {
             reached.insert(place, start.process_id.clone());
         }

@@ -28,7 +28,9 @@ pub struct Options {
 pub enum ClockMode {
     System,
     /// Frozen from the start, moves only when it is set. `start`: the time of a fresh store.
-    Test { start: Millis },
+    Test {
+        start: Millis,
+    },
 }
 
 /// Which events a sink gets.

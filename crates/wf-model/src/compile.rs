@@ -2,6 +2,7 @@
 //! It knows scopes and flows, but not what an element does: `elements.rs` says that, and `validate.rs` what must hold
 //! between elements. Both are handed the [`Draft`] made here.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -77,7 +78,7 @@ impl<'a> Definitions<'a> {
 }
 
 /// References are qualified names: some editors write `tns:Message_1` for the id `Message_1`.
-fn look_up<'m, V>(map: &'m BTreeMap<&str, V>, reference: &str) -> Option<&'m V> {
+fn look_up<'m, K: Borrow<str> + Ord, V>(map: &'m BTreeMap<K, V>, reference: &str) -> Option<&'m V> {
     map.get(reference).or_else(|| map.get(reference.split_once(':')?.1))
 }
 
@@ -253,7 +254,7 @@ impl<'a> Draft<'a> {
     }
 
     pub(crate) fn find(&self, id: &str) -> Option<(ElementIdx, &Element)> {
-        let index = *self.process.by_id.get(id)?;
+        let index = *look_up(&self.process.by_id, id)?;
         Some((index, self.process.element(index)?))
     }
 
@@ -266,7 +267,7 @@ impl<'a> Draft<'a> {
 fn id(node: Node, report: &mut Report) -> Arc<str> {
     let id = xml::filled(node, "id").unwrap_or_default();
     if id.is_empty() {
-        report.refuse(node, format!("a {} has no id", xml::tag(node)));
+        report.refuse(node, format!("{} without an id", xml::tag(node)));
     } else if id.len() > ID_BYTES_MAX {
         report.refuse(node, format!("an id has at most {ID_BYTES_MAX} bytes"));
     } else if id.contains(|letter: char| letter.is_whitespace() || letter.is_control()) {

@@ -96,7 +96,7 @@ pub(crate) fn shape(tag: &str) -> Shape {
 /// Why the element as a whole is not executed. Rules about its inside are then beside the point.
 pub(crate) fn refusal(node: Node) -> Option<&'static str> {
     let tag = xml::tag(node);
-    if matches!(xml::attribute(node, "triggeredByEvent"), Some("true" | "1")) {
+    if matches!(xml::attribute(node, "triggeredByEvent").map(str::trim), Some("true" | "1")) {
         return Some("an event sub-process is not executed yet");
     }
     NODES.iter().chain(SCOPES).find(|(name, _)| *name == tag).and_then(|(_, reason)| *reason)
@@ -115,6 +115,13 @@ pub(crate) struct Behaviour {
     pub(crate) kind: Kind,
     pub(crate) inputs: Vec<Mapping>,
     pub(crate) outputs: Vec<Mapping>,
+}
+
+impl Behaviour {
+    /// Where the kind has been refused, a placeholder until the whole process is thrown away.
+    pub(crate) fn new(kind: Option<Kind>, extensions: Extensions) -> Self {
+        Self { kind: kind.unwrap_or(Kind::Pass), inputs: extensions.inputs, outputs: extensions.outputs }
+    }
 }
 
 /// Of all elements, in their order.
@@ -145,7 +152,8 @@ impl Reader<'_, '_, '_> {
         self.check_parts();
         if let Some(reason) = refusal(self.node) {
             self.refuse(reason);
-            return self.plain(self.placeholder());
+            let kind = if is_scope(self.element.bpmn_type) { Kind::Scope(Scope::default()) } else { Kind::Pass };
+            return Behaviour::new(Some(kind), Extensions::default());
         }
         match self.element.bpmn_type {
             "startEvent" => self.start_event(),
@@ -153,11 +161,8 @@ impl Reader<'_, '_, '_> {
             "intermediateCatchEvent" => self.catch_event(),
             "intermediateThrowEvent" => self.throw_event(),
             "boundaryEvent" => self.boundary_event(),
-            "process" => {
-                self.extensions(extensions::OF_PROCESS);
-                self.plain(Kind::Scope(Scope::default()))
-            }
-            "subProcess" => self.mapped(Kind::Scope(Scope::default())),
+            "process" => self.unmapped(Kind::Scope(Scope::default()), extensions::OF_PROCESS),
+            "subProcess" => self.mapped(Some(Kind::Scope(Scope::default()))),
             "serviceTask" | "sendTask" | "businessRuleTask" => self.job_task(),
             "userTask" => self.user_task(),
             "scriptTask" => self.script_task(),
@@ -165,22 +170,27 @@ impl Reader<'_, '_, '_> {
             "exclusiveGateway" => self.gateway(|default| Kind::Exclusive { default }),
             "parallelGateway" => self.gateway(|_| Kind::Parallel),
             "eventBasedGateway" => self.event_gateway(),
-            _ => self.mapped(Kind::Pass),
+            _ => self.mapped_out(Some(Kind::Pass), extensions::OF_MAPPED),
         }
     }
 
-    /// What stands for a refused element until the whole process is thrown away.
-    fn placeholder(&self) -> Kind {
-        if is_scope(self.element.bpmn_type) { Kind::Scope(Scope::default()) } else { Kind::Pass }
-    }
-
-    pub(crate) fn plain(&self, kind: Kind) -> Behaviour {
-        Behaviour { kind, inputs: Vec::new(), outputs: Vec::new() }
-    }
-
-    pub(crate) fn mapped(&mut self, kind: Kind) -> Behaviour {
+    pub(crate) fn mapped(&mut self, kind: Option<Kind>) -> Behaviour {
         let extensions = self.extensions(extensions::OF_MAPPED);
-        Behaviour { kind, inputs: extensions.inputs, outputs: extensions.outputs }
+        Behaviour::new(kind, extensions)
+    }
+
+    /// It is over as soon as it begins, so there is no place in which inputs could be local.
+    pub(crate) fn mapped_out(&mut self, kind: Option<Kind>, allowed: &[&str]) -> Behaviour {
+        let extensions = self.extensions(allowed);
+        if !extensions.inputs.is_empty() {
+            self.refuse(format!("input mappings of {} are not executed", self.element.bpmn_type));
+        }
+        Behaviour::new(kind, extensions)
+    }
+
+    fn unmapped(&mut self, kind: Kind, allowed: &[&str]) -> Behaviour {
+        let extensions = self.extensions(allowed);
+        Behaviour::new(Some(kind), extensions)
     }
 
     pub(crate) fn extensions(&mut self, allowed: &[&str]) -> Extensions {
@@ -195,6 +205,7 @@ impl Reader<'_, '_, '_> {
         if flag(self.node, "instantiate", false, self.report) {
             self.refuse("instantiate is not executed: a process starts at a start event");
         }
+        flag(self.node, "triggeredByEvent", false, self.report); // No boolean: neither this nor a sub-process.
         for quantity in ["startQuantity", "completionQuantity"] {
             if xml::filled(self.node, quantity).is_some_and(|quantity| quantity != "1") {
                 self.refuse(format!("a {quantity} other than 1 is not executed"));
@@ -220,8 +231,8 @@ impl Reader<'_, '_, '_> {
 
     fn job_task(&mut self) -> Behaviour {
         let mut extensions = self.extensions(extensions::OF_JOBS);
-        let kind = self.job(&mut extensions).map_or(Kind::Pass, Kind::Job);
-        Behaviour { kind, inputs: extensions.inputs, outputs: extensions.outputs }
+        let kind = self.job(&mut extensions).map(Kind::Job);
+        Behaviour::new(kind, extensions)
     }
 
     /// The work order of a task or message event; without `zeebe:taskDefinition` nobody could do it.
@@ -253,7 +264,7 @@ impl Reader<'_, '_, '_> {
         let mut extensions = self.extensions(extensions::OF_USER_TASK);
         let job_type = Text::Literal("io.camunda.zeebe:userTask".into());
         let job = self.job_spec(job_type, Text::Literal("1".into()), &mut extensions);
-        Behaviour { kind: Kind::Job(Box::new(job)), inputs: extensions.inputs, outputs: extensions.outputs }
+        Behaviour::new(Some(Kind::Job(Box::new(job))), extensions)
     }
 
     fn script_task(&mut self) -> Behaviour {
@@ -273,18 +284,17 @@ impl Reader<'_, '_, '_> {
                 None
             }
         };
-        Behaviour { kind: kind.unwrap_or(Kind::Pass), inputs: extensions.inputs, outputs: extensions.outputs }
+        Behaviour::new(kind, extensions)
     }
 
     fn receive_task(&mut self) -> Behaviour {
         let message = events::awaited_message(self, self.node);
-        self.mapped(message.map_or(Kind::Pass, Kind::CatchMessage))
+        self.mapped(message.map(Kind::CatchMessage))
     }
 
     fn gateway(&mut self, kind: impl FnOnce(Option<FlowIdx>) -> Kind) -> Behaviour {
-        self.extensions(&[]);
         let default = self.default_flow();
-        self.plain(kind(default))
+        self.unmapped(kind(default), &[])
     }
 
     /// `validate.rs` refuses it on anything but an exclusive gateway.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::elements::{self, Behaviour, Reader};
-use crate::extensions;
+use crate::extensions::{self, Extensions};
 use crate::graph::{Boundary, ElementIdx, End, JobSpec, Kind, MessageRef, Start, Text, TimerKind, Trigger};
 use crate::timers;
 use crate::xml::{self, BPMN, Node};
@@ -22,7 +22,7 @@ enum Definition<'a> {
 impl<'a> Reader<'_, 'a, '_> {
     pub(crate) fn start_event(&mut self) -> Behaviour {
         if self.draft.node(self.element.scope).is_some_and(|scope| elements::refusal(scope).is_some()) {
-            return self.plain(Kind::Start(Start::None)); // How an event sub-process starts is not for us to judge.
+            return Behaviour::new(None, Extensions::default()); // How an event sub-process starts is not for us to judge.
         }
         let start = match self.definition() {
             Definition::None => Some(Start::None),
@@ -32,12 +32,7 @@ impl<'a> Reader<'_, 'a, '_> {
             Definition::Terminate => self.refused("a terminate definition belongs to an end event"),
             Definition::Refused => None,
         };
-        let extensions = self.extensions(extensions::OF_START);
-        if !extensions.inputs.is_empty() {
-            self.refuse("a startEvent has no input mappings");
-        }
-        let kind = start.map_or(Kind::Pass, Kind::Start);
-        Behaviour { kind, inputs: Vec::new(), outputs: extensions.outputs }
+        self.mapped_out(start.map(Kind::Start), extensions::OF_START)
     }
 
     pub(crate) fn end_event(&mut self) -> Behaviour {
@@ -49,7 +44,11 @@ impl<'a> Reader<'_, 'a, '_> {
             Definition::Timer(_) => self.refused("a timer is something to wait for, not an end"),
             Definition::Refused => None,
         };
-        self.mapped(end.map_or(Kind::Pass, Kind::End))
+        let extensions = self.extensions(extensions::OF_MAPPED);
+        if !extensions.inputs.is_empty() || !extensions.outputs.is_empty() {
+            self.refuse("mappings of an endEvent are not executed yet, but for a message");
+        }
+        Behaviour::new(end.map(Kind::End), extensions)
     }
 
     /// A worker sends it; the name of the message is for the reader of the diagram.
@@ -60,8 +59,8 @@ impl<'a> Reader<'_, 'a, '_> {
             self.report.refuse(node, format!("messageRef {reference} is not a message of this file"));
         }
         let mut extensions = self.extensions(extensions::OF_JOBS);
-        let kind = self.job(&mut extensions).map_or(Kind::Pass, kind);
-        Behaviour { kind, inputs: extensions.inputs, outputs: extensions.outputs }
+        let kind = self.job(&mut extensions).map(kind);
+        Behaviour::new(kind, extensions)
     }
 
     pub(crate) fn catch_event(&mut self) -> Behaviour {
@@ -73,7 +72,7 @@ impl<'a> Reader<'_, 'a, '_> {
             Definition::Refused => None,
             _ => self.refused("an intermediateCatchEvent waits for a message or a timer"),
         };
-        self.mapped(kind.unwrap_or(Kind::Pass))
+        self.mapped(kind)
     }
 
     pub(crate) fn throw_event(&mut self) -> Behaviour {
@@ -82,22 +81,17 @@ impl<'a> Reader<'_, 'a, '_> {
             Definition::Message(node) => return self.message_thrown(node, Kind::Job),
             _ => self.refuse("an intermediateThrowEvent throws a message or nothing"),
         }
-        self.mapped(Kind::Pass)
+        self.mapped_out(Some(Kind::Pass), extensions::OF_MAPPED)
     }
 
     pub(crate) fn boundary_event(&mut self) -> Behaviour {
         let interrupting = elements::flag(self.node, "cancelActivity", true, self.report);
         let attached_to = self.attached_to();
         let trigger = self.trigger(interrupting);
-        let extensions = self.extensions(extensions::OF_MAPPED);
-        if !extensions.inputs.is_empty() {
-            self.refuse("a boundaryEvent has no input mappings");
-        }
-        let kind = match (attached_to, trigger) {
-            (Some(attached_to), Some(trigger)) => Kind::Boundary(Boundary { attached_to, interrupting, trigger }),
-            _ => Kind::Pass,
-        };
-        Behaviour { kind, inputs: Vec::new(), outputs: extensions.outputs }
+        let kind = attached_to
+            .zip(trigger)
+            .map(|(attached_to, trigger)| Kind::Boundary(Boundary { attached_to, interrupting, trigger }));
+        self.mapped_out(kind, extensions::OF_MAPPED)
     }
 
     fn attached_to(&mut self) -> Option<ElementIdx> {
@@ -141,7 +135,7 @@ impl<'a> Reader<'_, 'a, '_> {
             self.refuse("several event definitions on one event are not executed");
             return Definition::Refused;
         }
-        extensions::Extensions::read(node, "event definition", &[], self.report);
+        Extensions::read(node, "event definition", &[], self.report);
         match xml::tag(node) {
             "messageEventDefinition" => Definition::Message(node),
             "timerEventDefinition" => Definition::Timer(node),
@@ -225,7 +219,7 @@ fn message<'a>(reader: &mut Reader<'_, 'a, '_>, node: Node<'a>) -> Option<(Node<
         reader.report.refuse(node, format!("messageRef {reference} is not a message of this file"));
         return None;
     };
-    extensions::Extensions::read(message, "message", extensions::OF_MESSAGE, reader.report);
+    Extensions::read(message, "message", extensions::OF_MESSAGE, reader.report);
     let Some(name) = xml::filled(message, "name") else {
         reader.report.refuse(message, "the message has no name");
         return None;

@@ -1,5 +1,6 @@
 //! Timer definitions, and the literals in them: ISO 8601 durations, `R[n]/duration` cycles, dates with an offset.
-//! It knows no clock: when a timer is due is the engine's arithmetic. An expression is checked when it is evaluated.
+//! It knows no clock: when a timer is due is the engine's arithmetic, with the same functions of `wf-feel`.
+//! An expression is checked when it is evaluated.
 
 use crate::extensions;
 use crate::graph::{Timer, TimerKind};
@@ -46,12 +47,12 @@ fn kind(tag: &str) -> Option<TimerKind> {
 
 fn check(kind: TimerKind, literal: &str) -> Result<(), &'static str> {
     match kind {
-        TimerKind::Duration => {
-            duration(literal).map(drop).ok_or("a duration is written as in ISO 8601, such as PT15M or P1DT12H")
-        }
-        TimerKind::Date => {
-            is_date(literal).then_some(()).ok_or("a date is written with time and offset, such as 2030-01-31T12:00:00Z")
-        }
+        TimerKind::Duration => match length_ms(literal) {
+            Some(0..) => Ok(()),
+            _ => Err("a duration is written as in ISO 8601, such as PT15M or P1DT12H"),
+        },
+        TimerKind::Date if is_date(literal) => Ok(()),
+        TimerKind::Date => Err("a date is written with time and offset, such as 2030-01-31T12:00:00Z"),
         TimerKind::Cycle => cycle(literal),
     }
 }
@@ -65,107 +66,22 @@ fn cycle(literal: &str) -> Result<(), &'static str> {
     if interval.contains('/') {
         return Err("a cycle is written as R[times]/duration (a start or end is not executed yet)");
     }
-    if !times.is_empty() && !times.parse::<u32>().is_ok_and(|times| times > 0) {
+    if !times.is_empty() && !times.parse::<i32>().is_ok_and(|times| times > 0) {
         return Err(RULE);
     }
-    match duration(interval) {
-        Some(Length::Positive) => Ok(()),
-        Some(Length::Zero) => Err("a cycle's duration must be longer than zero"),
-        None => Err(RULE),
+    match length_ms(interval).ok_or(RULE)? {
+        1.. => Ok(()),
+        _ => Err("a cycle's duration must be at least a millisecond"), // Else it would fire without end at one instant.
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Length {
-    Zero,
-    Positive,
+/// Also none where it is too long to be added to any instant.
+fn length_ms(duration: &str) -> Option<i64> {
+    wf_feel::add_duration_ms(0, duration)
 }
 
-/// `None` where it is not one.
-fn duration(text: &str) -> Option<Length> {
-    let period = text.strip_prefix('P')?;
-    let (days, time) = match period.split_once('T') {
-        Some((_, "")) => return None,
-        Some((days, time)) => (days, time),
-        None if period.is_empty() => return None,
-        None => (period, ""),
-    };
-    Some(parts(days, "YMWD")?.max(parts(time, "HMS")?))
-}
-
-/// Numbers with a unit each, in the order of `units`. Only seconds have a fraction.
-fn parts(mut text: &str, mut units: &str) -> Option<Length> {
-    let mut length = Length::Zero;
-    while !text.is_empty() {
-        let end = text.find(|letter: char| letter.is_ascii_uppercase())?;
-        let (number, unit) = (text.get(..end)?, text.get(end..end + 1)?);
-        units = units.split_once(unit)?.1;
-        text = text.get(end + 1..)?;
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-        if !is_digits(whole, 9) || !is_digits(fraction, 9) || (number.contains('.') && unit != "S") {
-            return None;
-        }
-        if number.contains(|digit| matches!(digit, '1'..='9')) {
-            length = Length::Positive;
-        }
-    }
-    Some(length)
-}
-
-/// `2030-01-31T12:00[:00[.123]](Z|+01:00)[[Zone/Name]]`: without an offset it would be another moment on another machine.
+/// FEEL takes a date without an offset for UTC; whoever writes one into a model may well think of another place.
 pub(crate) fn is_date(text: &str) -> bool {
-    let (text, zone) = match text.split_once('[') {
-        Some((text, zone)) => (text, zone.strip_suffix(']')),
-        None => (text, Some("UTC")),
-    };
-    let is_zone = zone.is_some_and(|zone| {
-        !zone.is_empty() && zone.chars().all(|letter| letter.is_ascii_alphanumeric() || "/_+-".contains(letter))
-    });
-    is_zone && text.split_once('T').is_some_and(|(date, time)| is_day(date) && is_time_with_offset(time))
-}
-
-fn is_day(text: &str) -> bool {
-    let fields: Vec<&str> = text.split('-').collect();
-    let [year, month, day] = fields.as_slice() else { return false };
-    let (Some(year), Some(month)) = (number(year, 4, 9999), number(month, 2, 12)) else { return false };
-    let days = match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        _ => 31,
-    };
-    month > 0 && number(day, 2, days).is_some_and(|day| day > 0)
-}
-
-fn is_time_with_offset(text: &str) -> bool {
-    if let Some(time) = text.strip_suffix('Z') {
-        return is_time(time);
-    }
-    let Some((time, offset)) = text.split_once(['+', '-']) else { return false };
-    let is_offset = offset
-        .split_once(':')
-        .is_some_and(|(hours, minutes)| number(hours, 2, 18).is_some() && number(minutes, 2, 59).is_some());
-    is_offset && is_time(time)
-}
-
-fn is_time(text: &str) -> bool {
-    let (clock, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    let fields: Vec<&str> = clock.split(':').collect();
-    let is_clock = match fields.as_slice() {
-        [hours, minutes] => number(hours, 2, 23).is_some() && number(minutes, 2, 59).is_some() && clock == text,
-        [hours, minutes, seconds] => {
-            [(hours, 23), (minutes, 59), (seconds, 59)].iter().all(|(field, max)| number(field, 2, *max).is_some())
-        }
-        _ => false,
-    };
-    is_clock && is_digits(fraction, 9)
-}
-
-fn number(text: &str, width: usize, max: u32) -> Option<u32> {
-    let number = text.parse().ok().filter(|number| *number <= max)?;
-    (text.len() == width && is_digits(text, width)).then_some(number)
-}
-
-fn is_digits(text: &str, width_max: usize) -> bool {
-    (1..=width_max).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+    let has_zone = text.split_once('T').is_some_and(|(_, time)| time.contains(['Z', '+', '-', '@', '[']));
+    has_zone && wf_feel::parse_instant_ms(text).is_some()
 }

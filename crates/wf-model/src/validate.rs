@@ -152,6 +152,8 @@ fn check_event_gateway(draft: &Draft, element: &Element, node: Node, report: &mu
             report.refuse(node, "only message and timer catch events may follow an event-based gateway");
         } else if target.incoming.len() > 1 {
             report.refuse(node, "an event after an event-based gateway has no other incoming flow");
+        } else if !target.inputs.is_empty() {
+            report.refuse(node, "input mappings of an event after an event-based gateway are not executed yet");
         } else if let Kind::CatchMessage(message) = &target.kind {
             messages.push((node, message));
         }

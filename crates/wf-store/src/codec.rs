@@ -15,7 +15,7 @@ use wf_core::rows::Variables;
 use crate::codec::write::Writer;
 
 pub use command::{command_from_json, command_to_json, logged_from_json, logged_to_json};
-pub use event::{event_payload_json, events_to_json};
+pub use event::{event_payload_json, events_to_json, events_to_json_each};
 
 /// A stored text that cannot be read. Nothing is guessed: an unknown member is refused like a missing one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,6 +40,9 @@ impl From<serde_json::Error> for CodecError {
     }
 }
 
+/// A remembered answer's headers, as `Answer::headers` holds them.
+pub type Headers = Vec<(Arc<str>, Arc<str>)>;
+
 /// Headers of a remembered answer as an array of pairs: order and repeats are kept.
 pub fn headers_to_json(headers: &[(Arc<str>, Arc<str>)]) -> String {
     let mut out = Writer::with_capacity(16 + headers.len() * 48);
@@ -52,7 +55,7 @@ pub fn headers_to_json(headers: &[(Arc<str>, Arc<str>)]) -> String {
 }
 
 /// The inverse of [`headers_to_json`].
-pub fn headers_from_json(text: &str) -> Result<Vec<(Arc<str>, Arc<str>)>, CodecError> {
+pub fn headers_from_json(text: &str) -> Result<Headers, CodecError> {
     Ok(serde_json::from_str(text)?)
 }
 

@@ -3,6 +3,7 @@
 
 pub mod batch;
 pub mod codec;
+pub mod failpoint;
 pub mod load;
 pub mod outbox;
 pub mod query;

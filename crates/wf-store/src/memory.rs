@@ -1,1 +1,242 @@
-//! (being written)
+//! A whole store in ordered maps: for tests, the simulator and a first look at what a store must do. It can be told to
+//! fail. It keeps nothing on a disk and decides nothing.
+//! Next: `memory/commit.rs`, the transaction; then `memory/outbox.rs` and `memory/lists.rs`.
+
+mod commit;
+mod lists;
+mod load;
+mod outbox;
+mod report;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use wf_core::rows::{Definition, Incident, Job, Scope, Text};
+use wf_core::{Key, Millis, RangeId, Row, RowId, SortKey};
+use wf_idempotency::record::Record;
+
+use crate::batch::*;
+use crate::load::{Loaded, Needs};
+use crate::memory::outbox::Shipment;
+use crate::outbox::{Claim, Mark, OutboxId, OutboxRow, OutboxStats};
+use crate::query::*;
+use crate::store::*;
+
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    state: Mutex<State>,
+    control: Mutex<Control>,
+}
+
+/// What the next commit meets instead of success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// `Unavailable`, nothing done.
+    BeforeCommit,
+    /// `Unknown`, although everything was applied.
+    AfterCommit,
+    /// Somebody else takes the partition first: this and every later commit of the old epoch is `Fenced`.
+    Fenced,
+    /// `Conflict`, nothing done.
+    Conflict,
+    /// `Rejected`, nothing done.
+    Rejected,
+}
+
+/// Calls so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub loads: u64,
+    pub commits: u64,
+    /// Those of `commits` that were applied.
+    pub applied: u64,
+}
+
+#[derive(Debug, Default)]
+struct Control {
+    faults: VecDeque<Fault>,
+    counts: Counts,
+}
+
+/// Everything that is durable.
+#[derive(Debug, Default)]
+struct State {
+    partitions: BTreeMap<u16, Partition>,
+    rows: BTreeMap<RowId, Row>,
+    ranges: BTreeMap<RangeId, BTreeSet<SortKey>>,
+    log: BTreeMap<(u64, u16), LogEntry>,
+    command_ids: BTreeSet<[u8; 16]>,
+    audit: BTreeMap<(u64, u16), AuditEntry>,
+    outbox: BTreeMap<OutboxId, Shipment>,
+    records: BTreeMap<RecordId, RecordEntry>,
+    suppressed: BTreeMap<SuppressedId, Suppressed>,
+    secrets: BTreeMap<&'static str, [u8; 32]>,
+}
+
+type SuppressedId = (Text, [u8; 16], SuppressedKind, Text, i64);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Partition {
+    epoch: u64,
+    position: u64,
+    head: Head,
+}
+
+impl MemoryStore {
+    pub fn new() -> MemoryStore {
+        MemoryStore::default()
+    }
+
+    /// Faults queue up: each commit takes one.
+    pub fn fail_next(&self, fault: Fault) {
+        self.control().faults.push_back(fault);
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.control().counts
+    }
+
+    /// All rows, by table and key: for sums over the tables.
+    pub fn rows(&self) -> Vec<Row> {
+        self.state().rows.values().cloned().collect()
+    }
+
+    /// The whole log by position: for replays.
+    pub fn log(&self) -> Vec<LogEntry> {
+        self.state().log.values().cloned().collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open_now(&self, partition: u16) -> Opened {
+        let mut state = self.state();
+        let row = state.partitions.entry(partition).or_default();
+        row.epoch += 1;
+        let (epoch, position) = (row.epoch, row.position);
+        Opened { fence: Fence { partition, epoch, old_position: position, new_position: position }, head: row.head }
+    }
+
+    fn commit_now(&self, batch: &Batch) -> Result<(), CommitError> {
+        let fault = {
+            let mut control = self.control();
+            control.counts.commits += 1;
+            control.faults.pop_front()
+        };
+        let ordered = || "ordered by a test".to_owned();
+        match fault {
+            Some(Fault::BeforeCommit) => return Err(CommitError::Unavailable(ordered())),
+            Some(Fault::Conflict) => return Err(CommitError::Conflict(ordered())),
+            Some(Fault::Rejected) => return Err(CommitError::Rejected(ordered())),
+            Some(Fault::Fenced) => {
+                self.open_now(batch.fence.partition);
+            }
+            Some(Fault::AfterCommit) | None => (),
+        }
+        self.state().commit(batch)?;
+        self.control().counts.applied += 1;
+        match fault {
+            Some(Fault::AfterCommit) => Err(CommitError::Unknown(ordered())),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Store for MemoryStore {
+    fn open(&self, partition: u16) -> Later<'_, Result<Opened, StoreError>> {
+        Box::pin(async move { Ok(self.open_now(partition)) })
+    }
+
+    fn load(&self, needs: Needs) -> Later<'_, Result<Loaded, StoreError>> {
+        Box::pin(async move {
+            self.control().counts.loads += 1;
+            Ok(self.state().load(&needs))
+        })
+    }
+
+    fn commit(&self, batch: Arc<Batch>) -> Later<'_, Result<(), CommitError>> {
+        Box::pin(async move { self.commit_now(&batch) })
+    }
+
+    fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Later<'_, Result<[u8; 32], StoreError>> {
+        Box::pin(async move { Ok(*self.state().secrets.entry(name).or_insert(fresh)) })
+    }
+
+    fn claim_outbox(&self, claim: Claim) -> Later<'_, Result<Vec<OutboxRow>, StoreError>> {
+        Box::pin(async move { Ok(self.state().claim(&claim)) })
+    }
+
+    fn mark_outbox(&self, marks: Vec<Mark>) -> Later<'_, Result<(), StoreError>> {
+        Box::pin(async move {
+            let mut state = self.state();
+            marks.into_iter().for_each(|mark| state.mark(mark));
+            Ok(())
+        })
+    }
+
+    fn outbox_stats(&self) -> Later<'_, Result<Vec<OutboxStats>, StoreError>> {
+        Box::pin(async move { Ok(self.state().outbox_stats()) })
+    }
+
+    fn sweep(&self, now: Millis, rows_max: usize) -> Later<'_, Result<usize, StoreError>> {
+        Box::pin(async move { Ok(self.state().sweep(now, rows_max)) })
+    }
+
+    fn idle(&self) -> Later<'_, Result<(), StoreError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn record(&self, id: RecordId) -> Later<'_, Result<Option<Arc<Record>>, StoreError>> {
+        Box::pin(async move { Ok(self.state().record(&id)) })
+    }
+
+    fn definitions(&self, query: DefinitionQuery) -> Later<'_, Result<Page<DefinitionInfo>, StoreError>> {
+        Box::pin(async move { Ok(self.state().definitions(&query)) })
+    }
+
+    fn definition(
+        &self,
+        tenant: String,
+        process_id: String,
+        version: Option<u32>,
+    ) -> Later<'_, Result<Option<Arc<Definition>>, StoreError>> {
+        Box::pin(async move { Ok(self.state().definition(&tenant, &process_id, version)) })
+    }
+
+    fn instances(&self, query: InstanceQuery) -> Later<'_, Result<Page<Arc<Scope>>, StoreError>> {
+        Box::pin(async move { Ok(self.state().instances(&query)) })
+    }
+
+    fn instance(&self, instance: Key) -> Later<'_, Result<Option<InstanceDetail>, StoreError>> {
+        Box::pin(async move { Ok(self.state().instance(instance)) })
+    }
+
+    fn jobs(&self, query: JobQuery) -> Later<'_, Result<Page<Arc<Job>>, StoreError>> {
+        Box::pin(async move { Ok(self.state().jobs(&query)) })
+    }
+
+    fn incidents(&self, query: IncidentQuery) -> Later<'_, Result<Page<Arc<Incident>>, StoreError>> {
+        Box::pin(async move { Ok(self.state().incidents(&query)) })
+    }
+
+    fn outbox(&self, query: OutboxQuery) -> Later<'_, Result<Page<OutboxRow>, StoreError>> {
+        Box::pin(async move { Ok(self.state().outbox_page(&query)) })
+    }
+
+    fn audit(&self, query: AuditQuery) -> Later<'_, Result<Page<AuditRow>, StoreError>> {
+        Box::pin(async move { Ok(self.state().audit(&query)) })
+    }
+
+    fn idempotency(&self, query: IdempotencyQuery) -> Later<'_, Result<KeyUses, StoreError>> {
+        Box::pin(async move { Ok(self.state().idempotency(&query)) })
+    }
+
+    fn gauges(&self) -> Later<'_, Result<Gauges, StoreError>> {
+        Box::pin(async move { Ok(self.state().gauges()) })
+    }
+}

@@ -152,7 +152,8 @@ pub struct KeyUse {
     pub tenant: Text,
     pub key_hash: [u8; 16],
     pub route: Text,
-    /// `COMPLETED`, `EXPIRED` or `NONE` (only conflicts or repeats were seen, the record is gone).
+    /// `COMPLETED`, `IN_PROGRESS` (its answer comes later), `EXPIRED` or `NONE` (only conflicts or repeats were seen,
+    /// the record is gone).
     pub state: &'static str,
     pub first_seen: Millis,
     pub last_seen: Millis,

@@ -53,7 +53,8 @@ pub trait Store: Send + Sync + 'static {
 
     fn load(&self, needs: Needs) -> Later<'_, Result<Loaded, StoreError>>;
 
-    /// One transaction, the fence first. `Ok` only when it is durable.
+    /// One transaction, the fence first. `Ok` only when it is durable. A record takes the place of one that is expired
+    /// at its own `created_ms`, or of an unfinished one of the same request (fingerprint and `created_ms`).
     fn commit(&self, batch: Arc<Batch>) -> Later<'_, Result<(), CommitError>>;
 
     /// A value made once with the store and kept in it (the MAC key): the stored one, else `fresh` is stored.

@@ -336,6 +336,15 @@ fn scalars_are_found_by_their_text() {
     }
 }
 
+/// The door bounds depth, the log must not: what was committed is readable.
+#[test]
+fn depth_is_no_obstacle() {
+    let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
+    let command = Command::SetVariables { instance: 1, scope: None, variables: variables(&[("deep", &deep)]) };
+    let back = command_from_json(&command_to_json(&command)).expect("readable");
+    assert_eq!(command_to_json(&back), command_to_json(&command));
+}
+
 proptest! {
     /// L4.1: what a command said is what a replay reads, to the last digit.
     #[test]

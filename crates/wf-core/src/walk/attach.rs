@@ -27,7 +27,9 @@ impl Walk<'_, '_> {
         let place = Place { locals: &nothing, scope: here.scope.key };
         let mut plans = Vec::with_capacity(node.boundaries.len());
         for index in &node.boundaries {
-            let Some(Kind::Boundary(Boundary { trigger, .. })) = here.node(*index).map(|node| &node.kind) else { continue };
+            let Some(Kind::Boundary(Boundary { trigger, .. })) = here.node(*index).map(|node| &node.kind) else {
+                continue;
+            };
             match trigger {
                 Trigger::Error(_) => (),
                 Trigger::Timer(timer) => plans.push(self.plan_timer(timer, *index, place)?),
@@ -97,9 +99,19 @@ impl Walk<'_, '_> {
             let key = self.draft.next_key();
             let kind = match wait {
                 Wait::Timer { due, repeats, interval } => {
-                    self.insert_timer(here, Timer {
-                        key, host, scope: here.scope.key, root: here.scope.root, target, due, repeats, interval,
-                    });
+                    self.insert_timer(
+                        here,
+                        Timer {
+                            key,
+                            host,
+                            scope: here.scope.key,
+                            root: here.scope.root,
+                            target,
+                            due,
+                            repeats,
+                            interval,
+                        },
+                    );
                     AttachedKind::Timer
                 }
                 Wait::Message { name, correlation_key } => {
@@ -129,10 +141,11 @@ impl Walk<'_, '_> {
     ) -> Run<()> {
         let instance = self.instance(here.scope.root)?;
         let tenant = instance.as_ref().map_or_else(|| self.context.tenant.clone(), |instance| instance.tenant.clone());
-        self.draft.emit(here.scope.root, key, What::SubscriptionOpened {
-            message: message.clone(),
-            correlation_key: correlation_key.clone(),
-        });
+        self.draft.emit(
+            here.scope.root,
+            key,
+            What::SubscriptionOpened { message: message.clone(), correlation_key: correlation_key.clone() },
+        );
         self.draft.insert_new(Subscription {
             key,
             host,
@@ -156,9 +169,7 @@ impl Walk<'_, '_> {
                     self.draft.delete(RowId::Timer(*key))?;
                     self.draft.emit(root, *key, What::TimerCanceled);
                 }
-                AttachedKind::Subscription
-                    if self.draft.get::<Subscription>(&RowId::Subscription(*key))?.is_some() =>
-                {
+                AttachedKind::Subscription if self.draft.get::<Subscription>(&RowId::Subscription(*key))?.is_some() => {
                     self.draft.delete(RowId::Subscription(*key))?;
                     self.draft.emit(root, *key, What::SubscriptionClosed);
                 }

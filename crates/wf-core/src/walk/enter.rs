@@ -46,9 +46,12 @@ impl Walk<'_, '_> {
             Kind::Job(spec) | Kind::End(End::Job(spec)) => self.enter_job(here, index, node, spec),
             Kind::Scope(_) => self.enter_scope(here, index, node),
             Kind::CatchMessage(_) | Kind::CatchTimer(_) | Kind::EventGateway => self.enter_wait(here, index, node),
-            Kind::Start(Start::None | Start::Message(_)) | Kind::Pass => self.pass(here, index, node, &Variables::new()),
+            Kind::Start(Start::None | Start::Message(_)) | Kind::Pass => {
+                self.pass(here, index, node, &Variables::new())
+            }
             Kind::Script { expression, result } => {
-                let inputs = self.map_variables(&node.inputs, Place { locals: &Variables::new(), scope: here.scope.key })?;
+                let inputs =
+                    self.map_variables(&node.inputs, Place { locals: &Variables::new(), scope: here.scope.key })?;
                 let value = self.evaluate_json(expression, Place { locals: &inputs, scope: here.scope.key })?;
                 self.pass_with(here, index, node, inputs, vec![(result.clone(), value)])
             }
@@ -90,11 +93,14 @@ impl Walk<'_, '_> {
         Ok(NewJob { job_type, retries, priority, headers: headers_json(&headers) })
     }
 
-    /// A header may be any value: a string as it is, everything else as JSON text (a list of groups, say).
+    /// A header's value is always a string; what is no string (a list of groups, say) becomes its JSON text.
     fn evaluate_header(&mut self, text: &wf_model::Text, place: Place<'_>) -> Step<Json> {
         match text {
             wf_model::Text::Literal(literal) => Ok(json_string(literal)),
-            wf_model::Text::Feel(expression) => self.evaluate_json(expression, place),
+            wf_model::Text::Feel(expression) => {
+                let json = self.evaluate_json(expression, place)?;
+                Ok(if json.starts_with('"') { json } else { json_string(&json) })
+            }
         }
     }
 
@@ -240,7 +246,7 @@ fn headers_json(headers: &[(&Arc<str>, Json)]) -> Json {
 }
 
 /// A JSON string literal.
-pub(crate) fn json_string(text: &str) -> Json {
+pub fn json_string(text: &str) -> Json {
     let value = wf_feel::Value::String(text.into());
     value.to_json().map_or_else(|_| Json::from("null"), Json::from)
 }

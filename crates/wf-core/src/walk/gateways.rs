@@ -11,7 +11,13 @@ use crate::rows::{IncidentKind, Variables};
 
 impl Walk<'_, '_> {
     /// Conditions in the order of the file; the default flow only when none holds.
-    pub(super) fn choose(&mut self, here: &Here, _index: ElementIdx, node: &Node, default: Option<FlowIdx>) -> Step<()> {
+    pub(super) fn choose(
+        &mut self,
+        here: &Here,
+        _index: ElementIdx,
+        node: &Node,
+        default: Option<FlowIdx>,
+    ) -> Step<()> {
         let nothing = Variables::new();
         let place = Place { locals: &nothing, scope: here.scope.key };
         for flow in node.outgoing.iter().filter(|flow| Some(**flow) != default) {

@@ -179,10 +179,14 @@ impl Walk<'_, '_> {
             instance.ended_position = position;
         })?;
         let (process_id, version) = (instance.process_id.clone(), instance.version);
-        self.draft.emit(root.key, root.key, match state {
-            ScopeState::Canceled => What::InstanceCanceled { process_id, version },
-            _ => What::InstanceCompleted { process_id, version },
-        });
+        self.draft.emit(
+            root.key,
+            root.key,
+            match state {
+                ScopeState::Canceled => What::InstanceCanceled { process_id, version },
+                _ => What::InstanceCompleted { process_id, version },
+            },
+        );
         self.release(root, &instance)
     }
 

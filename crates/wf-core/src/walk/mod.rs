@@ -20,10 +20,10 @@ use crate::event::What;
 use crate::expressions::Halt;
 use crate::ids::Key;
 use crate::messages::StartNext;
-pub(crate) use enter::json_string;
 use crate::rows::{
     Element, FollowUp, Incident, IncidentKind, Instance, Phase, RowId, Scope, ScopeState, Text, Variables, Work,
 };
+pub use enter::json_string;
 
 /// Element steps of one command; the rest becomes follow-ups.
 pub const STEPS_MAX: u32 = 1_000;
@@ -49,11 +49,19 @@ pub(crate) struct Walk<'d, 'a> {
 
 /// What follows.
 pub(crate) enum Task {
-    Arrive { scope: Key, element: ElementIdx, flow: Option<FlowIdx> },
+    Arrive {
+        scope: Key,
+        element: ElementIdx,
+        flow: Option<FlowIdx>,
+    },
     /// A subscription was opened: a buffered message may wait for it.
-    MatchBuffered { subscription: Key },
+    MatchBuffered {
+        subscription: Key,
+    },
     /// A TERMINATING scope is emptied.
-    Terminate { scope: Key },
+    Terminate {
+        scope: Key,
+    },
     /// An instance that a message started has ended: a buffered message may start the next.
     StartNext(StartNext),
 }
@@ -169,7 +177,14 @@ impl<'d, 'a> Walk<'d, 'a> {
     }
 
     /// The element stops here with an incident; its token stays. `locals` are kept for the next try.
-    pub(crate) fn park(&mut self, here: &Here, node: ElementIdx, phase: Phase, locals: &Variables, halt: Halt) -> Run<()> {
+    pub(crate) fn park(
+        &mut self,
+        here: &Here,
+        node: ElementIdx,
+        phase: Phase,
+        locals: &Variables,
+        halt: Halt,
+    ) -> Run<()> {
         let (kind, message) = match halt {
             Halt::Stop(stop) => return Err(stop),
             Halt::Incident(kind, message) => (kind, message),
@@ -203,7 +218,8 @@ impl<'d, 'a> Walk<'d, 'a> {
         message: &str,
     ) -> Run<Key> {
         let root = here.scope.root;
-        let tenant = self.instance(root)?.map_or_else(|| self.context.tenant.clone(), |instance| instance.tenant.clone());
+        let tenant =
+            self.instance(root)?.map_or_else(|| self.context.tenant.clone(), |instance| instance.tenant.clone());
         let element_id = here.process.element(node).map_or_else(|| Text::from(""), |node| node.id.clone());
         let key = self.draft.next_key();
         let message: Text = message.into();

@@ -1,5 +1,5 @@
-//! Real files of other projects: what they compile to, or why they are refused.
-//! Knows the graph only as text. `UPDATE_EXPECT=1` rewrites the expectations. Next: `refusals.rs`.
+//! Real files of other projects, and one of ours: what they compile to, or why they are refused.
+//! Knows the graph only as text. Next: `support.rs`.
 
 use std::fmt::Write as _;
 
@@ -8,8 +8,11 @@ use wf_model::{Boundary, Element, End, JobSpec, Kind, MessageRef, Process, Start
 
 fn check(file: &str, expected: Expect) {
     let path = format!("{}/../../tests/corpus/{file}.bpmn", env!("CARGO_MANIFEST_DIR"));
-    let xml = std::fs::read(path).unwrap();
-    expected.assert_eq(&match compile(&xml) {
+    check_xml(&std::fs::read(path).unwrap(), expected);
+}
+
+fn check_xml(xml: &[u8], expected: Expect) {
+    expected.assert_eq(&match compile(xml) {
         Ok(processes) => processes.iter().map(summary).collect(),
         Err(problems) => problems.iter().map(|problem| format!("{problem}\n")).collect::<String>(),
     });
@@ -98,17 +101,22 @@ fn text(text: &Text) -> String {
 
 #[test]
 fn file_01_is_refused() {
-    check("01-newsletter-compensation-timers", expect![[r#"
+    check(
+        "01-newsletter-compensation-timers",
+        expect![[r#"
         line 75, endEvent_MembershipActivated: signal events are not executed yet
         line 127, endEvent_MembershipDeclined: compensation events are not executed yet
         line 129, serviceTask_RevokeClaim: a compensation handler (isForCompensation) is not executed yet
         line 135, event_ClaimCompensation: compensation events are not executed yet
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn file_02_payment() {
-    check("02-payment-error-timer-receive", expect![[r#"
+    check(
+        "02-payment-error-timer-receive",
+        expect![[r#"
         process payment
           4:ServiceTask_10hm6pn in payment: job chargeCreditCard, 3 retries, delegateExpression=#{chargeCreditCardAdapter}
             → CreditCardChargedEvent
@@ -135,42 +143,57 @@ fn file_02_payment() {
           86:CreditCardChargedEvent in payment: job emitEvent, 3 retries, eventName=CreditCardCharged
             → EndEvent_0769is9
           97:EndEvent_1no2aoc in payment: end
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn file_03_is_refused() {
-    check("03-mixed-boundaries-timerstart", expect![[r#"
+    check(
+        "03-mixed-boundaries-timerstart",
+        expect![[r#"
         line 14, Event_1ov01i3: a timer start event is not executed yet
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn file_04_is_refused() {
-    check("04-escalation-subprocess", expect![[r#"
+    check(
+        "04-escalation-subprocess",
+        expect![[r#"
         line 21, Event_1idwx9s: escalation events are not executed yet
         line 31, Event_1a5cyhv: escalation events are not executed yet
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn file_05_is_refused() {
-    check("05-signal-throw", expect![[r#"
+    check(
+        "05-signal-throw",
+        expect![[r#"
         line 15, Event_1wkoo3z: signal events are not executed yet
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn file_06_is_refused() {
-    check("06-mi-sequential-callactivity-error", expect![[r#"
+    check(
+        "06-mi-sequential-callactivity-error",
+        expect![[r#"
         line 31, Activity_1neh8m1: multi-instance is not executed yet
         line 36, Activity_1a7lifm: a call activity is not executed yet
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn file_07_retry_loop() {
-    check("07-timer-boundary-retry-loop", expect![[r#"
+    check(
+        "07-timer-boundary-retry-loop",
+        expect![[r#"
         process actionRunner
           4:Event_1hncl4g in actionRunner: start
             out successfulRun = true
@@ -193,12 +216,15 @@ fn file_07_retry_loop() {
             out successfulRun = false
             → Event_1quq7fu
           64:Event_1quq7fu in actionRunner: end
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn file_08_order() {
-    check("08-order-eventgateway-parallel", expect![[r#"
+    check(
+        "08-order-eventgateway-parallel",
+        expect![[r#"
         process ordering-items-workflow
           5:StartEvent_1 in ordering-items-workflow: start
             → validate-order
@@ -236,19 +262,25 @@ fn file_08_order() {
             → Gateway_0rwjci4
           117:Gateway_11r4dfm in ordering-items-workflow: parallel
             → Event_End
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn file_09_is_refused() {
-    check("09-inclusive-gateway", expect![[r#"
+    check(
+        "09-inclusive-gateway",
+        expect![[r#"
         line 36, Gateway_01wr5g0: an inclusive gateway is not executed yet
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn file_10_is_refused() {
-    check("10-link-events-subprocess", expect![[r#"
+    check(
+        "10-link-events-subprocess",
+        expect![[r#"
         line 11, Link-A-Throw: link events are not executed yet
         line 17, Link-B-Throw: link events are not executed yet
         line 21, Link-A-Catch: link events are not executed yet
@@ -257,12 +289,15 @@ fn file_10_is_refused() {
         line 51, Sub-Link-B-Throw: link events are not executed yet
         line 56, Sub-Link-A-Catch: link events are not executed yet
         line 60, Sub-Link-B-Catch: link events are not executed yet
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn file_11_message_boundary() {
-    check("11-spec-message-boundary", expect![[r#"
+    check(
+        "11-spec-message-boundary",
+        expect![[r#"
         process message-boundary-event
           4:StartEvent_1 in message-boundary-event: start
             → Activity_0ug4vtk
@@ -277,12 +312,15 @@ fn file_11_message_boundary() {
             → Event_1vcw5fe
           39:Event_06uiuvx in message-boundary-event: interrupts Activity_0ug4vtk on message cancel for key
             → Activity_1q4n0ea
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn file_12_exclusive_gateway() {
-    check("12-spec-exclusive-gateway", expect![[r#"
+    check(
+        "12-spec-exclusive-gateway",
+        expect![[r#"
         process exclusive-gateway
           4:StartEvent_1 in exclusive-gateway: start
             → Activity_1jz6ks2
@@ -293,13 +331,16 @@ fn file_12_exclusive_gateway() {
             → Gateway_0piucw5
           25:Activity_0dceglv in exclusive-gateway: job b, 3 retries
           31:Activity_1iq4mqw in exclusive-gateway: job c, 3 retries
-    "#]]);
+    "#]],
+    );
 }
 
 /// Every element there is, most of them without what they need.
 #[test]
 fn file_13_is_refused() {
-    check("13-all-elements-8.5-deploy-check", expect![[r#"
+    check(
+        "13-all-elements-8.5-deploy-check",
+        expect![[r#"
         line 15, Activity_0hifi7a: a sendTask needs a zeebe:taskDefinition
         line 19, Activity_1vno0ey: a receiveTask needs a messageRef
         line 31, Activity_1pvu3g5: a businessRuleTask needs a zeebe:taskDefinition
@@ -335,12 +376,15 @@ fn file_13_is_refused() {
         line 163, Activity_0u1srzb: a compensation handler (isForCompensation) is not executed yet
         line 165, Event_0x0fgq9: compensation events are not executed yet
         line 168, Event_19w1p3t: compensation events are not executed yet
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn file_14_document_request() {
-    check("14-miwg-C.9.1-zeebe", expect![[r#"
+    check(
+        "14-miwg-C.9.1-zeebe",
+        expect![[r#"
         process requestDocument_en
           12:SendTask_RequestDocument in requestDocument_en: job email, 3 retries
             → ReceiveTask_WaitForDocument
@@ -360,16 +404,61 @@ fn file_14_document_request() {
           49:BoundaryEvent_2 in requestDocument_en: interrupts ReceiveTask_WaitForDocument on Duration P7D
             → UserTask_CallCustomer
           62:EndEvent_ReminderSent in requestDocument_en: end
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn file_15_is_refused() {
-    check("15-miwg-C.9.2-zeebe-mi-callactivity", expect![[r#"
+    check(
+        "15-miwg-C.9.2-zeebe-mi-callactivity",
+        expect![[r#"
         line 100, Activity_0uvp3cb: an event sub-process is not executed yet
         line 110, CallActivity_RequestDocument: a call activity is not executed yet
         line 116, CallActivity_RequestDocument: multi-instance is not executed yet
         line 123, Activity_1esx1s7: an event sub-process is not executed yet
         line 151, Activity_02a6b2h: an event sub-process is not executed yet
-    "#]]);
+    "#]],
+    );
+}
+
+/// What the files above do not have.
+#[test]
+fn every_other_executed_element() {
+    check_xml(
+        include_bytes!("../models/others.bpmn"),
+        expect![[r#"
+            process others
+              11:start in others: start
+                → manual
+                → outer
+              14:manual in others: pass
+                → rule
+              16:rule in others: job rule, =tries retries, table=discount
+                in total = order.total
+                in money.currency = "EUR"
+                out order.discount = result
+                → script
+              24:script in others: a = a + 1
+              27:ticking in others: beside outer on Cycle ="R3/" + every
+              30:outer in others: scope, starts at outer_start
+                boundary events ticking
+              31:outer_start in outer: start
+                → inner
+              33:inner in outer: scope, starts at inner_start
+                boundary events on_broken, on_any, on_approval
+              34:inner_start in inner: start
+                → until
+              36:until in inner: Date 2030-01-01T00:00:00Z
+                → gone
+              40:gone in inner: error ="lost-" + region
+              42:on_broken in outer: interrupts inner on error broken
+                → stop
+              44:on_any in outer: interrupts inner on error *
+                → passed
+              45:on_approval in outer: beside inner on message ="approval-" + region for "all"
+              47:passed in outer: pass
+              48:stop in outer: terminate
+        "#]],
+    );
 }

@@ -1,0 +1,20 @@
+//! `wf_store::Store` over SQLite: one file, one writer, one process. It decides nothing: it loads rows and writes batches.
+//! It does not know what the rows mean beyond their columns; `wf_core` does.
+//! Read in this order: `open.rs` (what makes a store), `commit.rs` (what a turn writes), `load.rs` (what a turn reads).
+
+mod open;
+mod store;
+mod commit;
+mod rows;
+mod writer;
+mod checkpoint;
+mod records;
+mod load;
+mod lists;
+mod uses;
+mod outbox;
+mod readers;
+mod migrate;
+mod sql;
+
+pub use open::{Durability, OpenError, Options, SqliteStore};
