@@ -65,6 +65,8 @@ pub(crate) struct Request {
     pub body: Option<(&'static str, Bytes)>,
     /// `None` where a repeat is harmless by itself: reads, and steps that the job's own state makes repeatable.
     pub key: Option<String>,
+    /// Nothing makes a repeat harmless: send it once.
+    pub once: bool,
     /// Time that the server may hold the answer back.
     pub held: Duration,
 }
@@ -152,6 +154,13 @@ impl<T: DeserializeOwned> Call<T> {
         self
     }
 
+    /// Without a key, and therefore sent once only: for requests that the server recognises by something else (a
+    /// uniqueness key, a message id), whose caller looks before it repeats.
+    pub fn unkeyed(mut self) -> Call<T> {
+        (self.request.key, self.request.once) = (None, true);
+        self
+    }
+
     pub async fn send(self) -> Result<Reply<T>, ClientError> {
         let reply = self.raw().await?;
         let value = serde_json::from_slice(&reply.value).map_err(|error| ClientError::Malformed(error.to_string()))?;
@@ -174,7 +183,7 @@ impl<T> Call<T> {
                 Exchange::Again { failure, after } => (failure, after),
             };
             let wait = server_pause.unwrap_or_else(|| jittered(pause));
-            let spent = started.elapsed() + wait >= client.retry.elapsed_max;
+            let spent = request.once || started.elapsed() + wait >= client.retry.elapsed_max;
             if spent || attempts >= client.retry.attempts_max {
                 return Err(failure.into_error(&request.url, attempts));
             }

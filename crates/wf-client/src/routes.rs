@@ -192,29 +192,30 @@ impl Client {
             body: None,
             key: None,
             held: Duration::ZERO,
+            once: false,
         };
         self.call::<Value>(request).raw().await.is_ok()
     }
 
     fn get<T>(&self, path: &[&str], query: Vec<(&str, String)>) -> Call<T> {
         let url = self.url(&under_api(path), &query);
-        self.call(Request { method: Method::GET, url, body: None, key: None, held: Duration::ZERO })
+        self.call(Request { method: Method::GET, url, body: None, key: None, held: Duration::ZERO, once: false })
     }
 
     fn post<T>(&self, path: &[&str], content_type: &'static str, body: Bytes) -> Call<T> {
         let url = self.url(&under_api(path), &[]);
         let body = Some((content_type, body));
-        self.call(Request { method: Method::POST, url, body, key: Some(fresh_key()), held: Duration::ZERO })
+        self.call(Request { method: Method::POST, url, body, key: Some(fresh_key()), held: Duration::ZERO, once: false })
     }
 
     fn keyed<T>(&self, method: Method, path: &[&str], body: &impl Serialize, held: Duration) -> Call<T> {
         let body = Some((JSON, to_json(body)));
-        self.call(Request { method, url: self.url(&under_api(path), &[]), body, key: Some(fresh_key()), held })
+        self.call(Request { method, url: self.url(&under_api(path), &[]), body, key: Some(fresh_key()), held, once: false })
     }
 
     fn plain<T>(&self, method: Method, path: &[&str], body: &impl Serialize) -> Call<T> {
         let body = Some((JSON, to_json(body)));
-        self.call(Request { method, url: self.url(&under_api(path), &[]), body, key: None, held: Duration::ZERO })
+        self.call(Request { method, url: self.url(&under_api(path), &[]), body, key: None, held: Duration::ZERO, once: false })
     }
 }
 

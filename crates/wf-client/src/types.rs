@@ -179,6 +179,17 @@ pub struct Job {
     pub steps: Value,
 }
 
+impl Job {
+    /// The result that an earlier attempt recorded. `steps` is an object by name, or a list of named results.
+    pub fn step(&self, name: &str) -> Option<&Value> {
+        match &self.steps {
+            Value::Object(steps) => steps.get(name),
+            Value::Array(steps) => steps.iter().find(|step| step.get("name").is_some_and(|n| n == name))?.get("result"),
+            _ => None,
+        }
+    }
+}
+
 /// A job as a list shows it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]

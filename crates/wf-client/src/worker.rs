@@ -269,21 +269,12 @@ impl Task {
     where
         Fut: Future<Output = Result<Value, E>>,
     {
-        if let Some(result) = self.recorded(name) {
+        if let Some(result) = self.job.step(name) {
             return Ok(result.clone());
         }
         let result = action().await.map_err(StepError::Action)?;
         let step = self.client.record_step(&self.job.key, name, &self.holder, &result).await;
         step.map(|step| step.result).map_err(StepError::Record)
-    }
-
-    /// The result that an earlier attempt recorded. `steps` is an object by name, or a list of named results.
-    pub fn recorded(&self, name: &str) -> Option<&Value> {
-        match &self.job.steps {
-            Value::Object(steps) => steps.get(name),
-            Value::Array(steps) => steps.iter().find(|step| step.get("name").is_some_and(|n| n == name))?.get("result"),
-            _ => None,
-        }
     }
 }
 
