@@ -205,17 +205,38 @@ impl Client {
     fn post<T>(&self, path: &[&str], content_type: &'static str, body: Bytes) -> Call<T> {
         let url = self.url(&under_api(path), &[]);
         let body = Some((content_type, body));
-        self.call(Request { method: Method::POST, url, body, key: Some(fresh_key()), held: Duration::ZERO, once: false })
+        self.call(Request {
+            method: Method::POST,
+            url,
+            body,
+            key: Some(fresh_key()),
+            held: Duration::ZERO,
+            once: false,
+        })
     }
 
     fn keyed<T>(&self, method: Method, path: &[&str], body: &impl Serialize, held: Duration) -> Call<T> {
         let body = Some((JSON, to_json(body)));
-        self.call(Request { method, url: self.url(&under_api(path), &[]), body, key: Some(fresh_key()), held, once: false })
+        self.call(Request {
+            method,
+            url: self.url(&under_api(path), &[]),
+            body,
+            key: Some(fresh_key()),
+            held,
+            once: false,
+        })
     }
 
     fn plain<T>(&self, method: Method, path: &[&str], body: &impl Serialize) -> Call<T> {
         let body = Some((JSON, to_json(body)));
-        self.call(Request { method, url: self.url(&under_api(path), &[]), body, key: None, held: Duration::ZERO, once: false })
+        self.call(Request {
+            method,
+            url: self.url(&under_api(path), &[]),
+            body,
+            key: None,
+            held: Duration::ZERO,
+            once: false,
+        })
     }
 }
 

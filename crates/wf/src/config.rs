@@ -3,13 +3,17 @@
 
 mod raw;
 
-use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
-use raw::{Raw, Section};
+use wf_server::{ApiKey, IdempotencyConfig, RouteRule};
+use wf_ship::config::Secret;
+use wf_ship::{Kind, OnDead, SinkConfig};
+use wf_store_sqlite::Durability;
 
 use crate::cli::{LogFormat, NodeArgs};
+
+use raw::{Raw, Section};
 
 const SECTIONS: [&str; 7] = ["server", "idempotency", "messages", "retention", "sqlite", "api_key", "sink"];
 const DAY_MS: i64 = 24 * 3_600_000;
@@ -24,16 +28,21 @@ pub struct Config {
     pub log_format: LogFormat,
     /// Time stands still until `PUT /api/v1/clock` moves it.
     pub test_clock: bool,
-    pub idempotency: Idempotency,
+    pub idempotency: IdempotencyConfig,
+    /// How long a repeat waits for the first request with its key: 5 s.
+    pub wait_ms: u64,
+    /// Between two sweeps of expired records: 60 s.
+    pub sweep_ms: u64,
     /// How long a message id is remembered: 24 h.
     pub dedup_ms: i64,
     /// How long finished jobs and ended instances stay: 7 d.
     pub finished_ms: i64,
+    /// `full`: each commit waits for the disk.
     pub durability: Durability,
     /// The database's greatest number of pages; for tests of a full disk.
     pub pages_max: Option<u32>,
     pub api_keys: Vec<ApiKey>,
-    pub sinks: Vec<Sink>,
+    pub sinks: Vec<SinkConfig>,
     /// Allowed, but worth a word at the start.
     pub warnings: Vec<String>,
 }
@@ -41,65 +50,6 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreChoice {
     Sqlite,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// Each commit waits for the disk.
-    Full,
-    /// A crash of the machine (not of the program) may lose the last commits.
-    Normal,
-}
-
-#[derive(Clone, Debug)]
-pub struct Idempotency {
-    /// How long a key is remembered: 24 h; from 1 s to 30 d.
-    pub ttl_ms: i64,
-    /// How long a repeat waits for the first request with its key: 5 s.
-    pub wait_ms: u64,
-    /// Between two sweeps of expired records: 60 s.
-    pub sweep_ms: u64,
-    /// Routes that need a key, as `POST /api/v1/instances`.
-    pub require: Vec<String>,
-    pub routes: BTreeMap<String, RouteRule>,
-}
-
-#[derive(Clone, Debug, Default)]
-pub struct RouteRule {
-    pub ttl_ms: Option<i64>,
-    pub required: Option<bool>,
-    pub mismatch_status: Option<u16>,
-}
-
-#[derive(Clone, Debug)]
-pub struct ApiKey {
-    pub name: String,
-    pub tenant: String,
-    /// Lower-case hex of the token's SHA-256.
-    pub sha256: String,
-    pub roles: Vec<String>,
-}
-
-#[derive(Clone)]
-pub struct Sink {
-    pub name: String,
-    pub kind: String,
-    pub url: String,
-    pub stream: Option<String>,
-    pub subject_prefix: String,
-    pub secret: Option<String>,
-    /// Event names, or `*`.
-    pub events: Vec<String>,
-    pub attempts_max: u32,
-    /// Dead letters let later messages of their instance pass.
-    pub dead_pass: bool,
-}
-
-impl std::fmt::Debug for Sink {
-    /// Without the secret and without a password in the address.
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "Sink({} {})", self.kind, self.name)
-    }
 }
 
 /// Everything that is wrong, one line each.
@@ -148,7 +98,7 @@ fn read(mut raw: Raw) -> Result<Config, ConfigError> {
     let log_format = log_format(&mut server);
     let test_clock = server.flag("test_clock").unwrap_or(false);
     drop(server);
-    let idempotency = idempotency(&mut raw);
+    let (idempotency, wait_ms, sweep_ms) = idempotency(&mut raw);
     let dedup_ms = raw.section("messages").number("dedup_ms", 1000..=365 * DAY_MS).unwrap_or(DAY_MS);
     let finished_ms = raw.section("retention").number("finished_ms", 0..=3650 * DAY_MS).unwrap_or(7 * DAY_MS);
     let (durability, pages_max) = sqlite(&mut raw);
@@ -172,6 +122,8 @@ fn read(mut raw: Raw) -> Result<Config, ConfigError> {
         log_format,
         test_clock,
         idempotency,
+        wait_ms,
+        sweep_ms,
         dedup_ms,
         finished_ms,
         durability,
@@ -214,39 +166,30 @@ fn log_format(server: &mut Section) -> LogFormat {
     }
 }
 
-fn idempotency(raw: &mut Raw) -> Idempotency {
+/// With the two that are the engine's: how long repeats wait, and how often expired records are swept.
+fn idempotency(raw: &mut Raw) -> (IdempotencyConfig, u64, u64) {
     let mut section = raw.section("idempotency");
     let ttl_ms = section.number("ttl_ms", 1000..=30 * DAY_MS).unwrap_or(DAY_MS);
     let wait_ms = section.number("wait_ms", 0..=60_000).unwrap_or(5000);
     let sweep_ms = section.number("sweep_ms", 100..=DAY_MS).unwrap_or(60_000);
     let require = section.texts("require").unwrap_or_default();
-    for route in require.iter().filter(|route| !is_route(route)) {
-        section.problem("require", format!("must list routes such as \"POST /api/v1/instances\", not {route:?}"));
-    }
     let tables = section.tables("routes");
     drop(section);
-    let routes = tables.into_iter().map(|(route, table)| {
+    let rules = tables.into_iter().map(|(route, table)| {
         let mut section = raw.open(format!("idempotency.routes.{route:?}"), table);
         let rule = RouteRule {
             ttl_ms: section.number("ttl_ms", 1000..=30 * DAY_MS),
             required: section.flag("required"),
             mismatch_status: section.number("mismatch_status", 400..=499).and_then(|status| status.try_into().ok()),
         };
-        if !is_route(&route) {
-            raw_problem(section, "must be a route such as \"POST /api/v1/messages\"");
-        }
         (route, rule)
     });
-    let routes = routes.collect();
-    Idempotency { ttl_ms, wait_ms: wait_ms.unsigned_abs(), sweep_ms: sweep_ms.unsigned_abs(), require, routes }
-}
-
-fn raw_problem(mut section: Section, what: &str) {
-    section.problem("(name)", what.to_owned());
-}
-
-fn is_route(text: &str) -> bool {
-    text.split_once(' ').is_some_and(|(method, path)| matches!(method, "POST" | "PUT") && path.starts_with("/api/v1/"))
+    let routes = rules.collect();
+    let idempotency = IdempotencyConfig { ttl_ms, require, routes };
+    for route in idempotency.unknown_routes() {
+        raw.problems.push(format!("idempotency: there is no route {route:?} that takes a key"));
+    }
+    (idempotency, wait_ms.unsigned_abs(), sweep_ms.unsigned_abs())
 }
 
 fn sqlite(raw: &mut Raw) -> (Durability, Option<u32>) {
@@ -292,45 +235,49 @@ fn is_tenant(text: &str) -> bool {
     (1..=63).contains(&text.len()) && text.bytes().all(allowed)
 }
 
-fn sinks(raw: &mut Raw) -> Vec<Sink> {
+fn sinks(raw: &mut Raw) -> Vec<SinkConfig> {
     let entries = raw.entries("sink");
-    let sinks: Vec<Sink> = entries.into_iter().filter_map(|(path, table)| sink(raw.open(path, table))).collect();
-    for (index, sink) in sinks.iter().enumerate() {
-        if sinks.iter().take(index).any(|earlier| earlier.name == sink.name) {
-            raw.problems.push(format!("sink[{index}].name: there are two sinks named {}", sink.name));
-        }
-    }
+    let sinks: Vec<SinkConfig> = entries.into_iter().filter_map(|(path, table)| sink(raw.open(path, table))).collect();
+    raw.problems.extend(wf_ship::problems(&sinks));
     sinks
 }
 
-fn sink(mut section: Section) -> Option<Sink> {
-    let (name, kind, url) = (section.required("name"), section.required("kind"), section.required("url"));
-    if let Some(kind) = kind.as_deref().filter(|kind| !matches!(*kind, "nats" | "webhook" | "stdout")) {
-        section.problem("kind", format!("must be \"nats\", \"webhook\" or \"stdout\", not {kind}"));
-    }
-    let stream = section.text("stream");
-    let subject_prefix = section.text("subject_prefix").unwrap_or_else(|| "wf".to_owned());
-    let secret = section.text("secret");
-    let events = section.texts("events").unwrap_or_else(|| vec!["*".to_owned()]);
-    let attempts_max = section.number("attempts_max", 1..=1000).unwrap_or(20);
+/// The shape; what the values must be is `wf_ship`'s to say.
+fn sink(mut section: Section) -> Option<SinkConfig> {
+    let (name, kind) = (section.required("name"), section.required("kind"));
+    let kind = kind.as_deref().and_then(|kind| one_of(&mut section, "kind", kind, &KINDS));
+    let url = section.text("url").unwrap_or_default();
+    // Everything is asked for, also where something is missing already: what nobody asks for counts as misspelt.
+    let (stream, secret) = (section.text("stream"), section.text("secret").map(Secret));
+    let (prefix, events) = (section.text("subject_prefix"), section.texts("events"));
+    let attempts_max = section.number("attempts_max", 1..=1000).and_then(|number| u32::try_from(number).ok());
     let on_dead = section.text("on_dead");
-    if let Some(other) = on_dead.as_deref().filter(|text| !matches!(*text, "block" | "pass")) {
-        section.problem("on_dead", format!("must be \"block\" or \"pass\", not {other}"));
-    }
-    Some(Sink {
-        name: name?,
-        kind: kind?,
-        url: url?,
+    let on_dead = on_dead.as_deref().and_then(|text| one_of(&mut section, "on_dead", text, &ON_DEAD));
+    let default = SinkConfig::new(&name?, kind?, &url);
+    Some(SinkConfig {
         stream,
-        subject_prefix,
         secret,
-        events,
-        attempts_max: u32::try_from(attempts_max).ok()?,
-        dead_pass: on_dead.as_deref() == Some("pass"),
+        subject_prefix: prefix.unwrap_or(default.subject_prefix),
+        events: events.unwrap_or(default.events),
+        attempts_max: attempts_max.unwrap_or(default.attempts_max),
+        on_dead: on_dead.unwrap_or(default.on_dead),
+        ..default
     })
 }
 
-fn warnings(idempotency: &Idempotency, durability: Durability) -> Vec<String> {
+const KINDS: [(&str, Kind); 3] = [("nats", Kind::Nats), ("webhook", Kind::Webhook), ("stdout", Kind::Stdout)];
+const ON_DEAD: [(&str, OnDead); 2] = [("block", OnDead::Block), ("pass", OnDead::Pass)];
+
+fn one_of<T: Copy>(section: &mut Section, key: &'static str, text: &str, known: &[(&str, T)]) -> Option<T> {
+    let found = known.iter().find(|(name, _)| *name == text).map(|(_, meant)| *meant);
+    if found.is_none() {
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        section.problem(key, format!("must be one of {}, not {text}", names.join(", ")));
+    }
+    found
+}
+
+fn warnings(idempotency: &IdempotencyConfig, durability: Durability) -> Vec<String> {
     let mut warnings = Vec::new();
     let short = |ms: i64| ms < DAY_MS;
     if short(idempotency.ttl_ms) {

@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod config;
 mod demo;
+mod hints;
 mod logs;
 mod node;
 mod output;

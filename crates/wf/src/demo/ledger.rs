@@ -44,7 +44,12 @@ impl Line {
         Line { layer, sent: sent.into(), happened, suppressed, checks: Vec::new() }
     }
 
-    pub fn check<T: std::fmt::Display, U: std::fmt::Display>(mut self, what: &'static str, expected: T, found: U) -> Line {
+    pub fn check<T: std::fmt::Display, U: std::fmt::Display>(
+        mut self,
+        what: &'static str,
+        expected: T,
+        found: U,
+    ) -> Line {
         self.checks.push(Check { what, expected: expected.to_string(), found: found.to_string() });
         self
     }
@@ -106,7 +111,10 @@ impl Ledger {
         let wrong = |line: &Line| {
             let checks = line.checks.iter().filter(|check| !check.is_right());
             let said = checks.map(|check| {
-                format!("  {} · {}: {} must be {}, is {}", line.layer, line.sent, check.what, check.expected, check.found)
+                format!(
+                    "  {} · {}: {} must be {}, is {}",
+                    line.layer, line.sent, check.what, check.expected, check.found
+                )
             });
             said.collect::<Vec<_>>()
         };
@@ -114,9 +122,7 @@ impl Ledger {
     }
 
     pub fn to_json(&self) -> Value {
-        let check = |check: &Check| {
-            json!({ "what": check.what, "expected": check.expected, "found": check.found, "right": check.is_right() })
-        };
+        let check = |check: &Check| json!({ "what": check.what, "expected": check.expected, "found": check.found, "right": check.is_right() });
         let line = |line: &Line| {
             json!({
                 "layer": line.layer,

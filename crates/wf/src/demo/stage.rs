@@ -36,7 +36,8 @@ impl Stage {
         let (folder, temporary) = folder(keep)?;
         let outside = Outside::open().await?;
         let url = &outside.url;
-        let sink = format!("[[sink]]\nname = \"shop\"\nkind = \"webhook\"\nurl = \"{url}/webhook\"\nsecret = \"{SECRET}\"\n");
+        let sink =
+            format!("[[sink]]\nname = \"shop\"\nkind = \"webhook\"\nurl = \"{url}/webhook\"\nsecret = \"{SECRET}\"\n");
         std::fs::write(folder.join("wf.toml"), sink)?;
         let client = Client::new(url)?;
         let listen = "127.0.0.1:0".to_owned();
@@ -116,7 +117,11 @@ impl Stage {
     }
 
     /// Asks until it is so.
-    pub async fn until(&self, what: &str, mut is_so: impl AsyncFnMut() -> Result<bool, Failure>) -> Result<(), Failure> {
+    pub async fn until(
+        &self,
+        what: &str,
+        mut is_so: impl AsyncFnMut() -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
         let began = Instant::now();
         while !is_so().await? {
             if began.elapsed() > PATIENCE {
