@@ -80,12 +80,20 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// A whole number of 32 bits, however it is spelled.
     pub(crate) fn evaluate_integer(&mut self, text: &ModelText, place: Place<'_>) -> Step<i32> {
-        let value = self.evaluate_text(text, place)?;
-        value
-            .trim()
-            .parse()
-            .map_err(|_| Halt::Incident(IncidentKind::Expression, format!("'{value}' is not an integer of 32 bits")))
+        let (number, shown) = match text {
+            ModelText::Literal(literal) => (literal.trim().parse().ok(), literal.to_string()),
+            ModelText::Feel(expression) => {
+                let value = self.evaluate(expression, place)?;
+                let number = match &value {
+                    Value::String(text) => text.trim().parse().ok(),
+                    other => other.as_i64().and_then(|number| i32::try_from(number).ok()),
+                };
+                (number, expression.source().to_owned())
+            }
+        };
+        number.ok_or_else(|| Halt::Incident(IncidentKind::Expression, format!("'{shown}' is no integer of 32 bits")))
     }
 
     fn visible(&self, name: &Text, place: Place<'_>) -> Run<Option<Json>> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use wf_model::Process;
+use wf_model::{End, Kind, Process};
 
 use crate::command::{CompleteItem, Holder};
 use crate::draft::{Need, Run, Stop};
@@ -13,7 +13,7 @@ use crate::ids::{self, Key};
 use crate::outcome::{Activated, LeaseLost, Noun, Outcome, Rejection};
 use crate::ranges::{RangeId, SortKey};
 use crate::rows::{Element, IncidentKind, Job, JobState, Json, RowId, Scope, Step, Text, Variables};
-use crate::walk::Walk;
+use crate::walk::{Walk, json_string};
 
 pub(crate) fn activate(
     walk: &mut Walk<'_, '_>,
@@ -24,12 +24,17 @@ pub(crate) fn activate(
     fetch: Option<&[Text]>,
 ) -> Run<Outcome> {
     let range = RangeId::Ready { tenant: walk.context.tenant.clone(), job_type: job_type.clone() };
-    let ready = walk.draft.first_in(&range, jobs_max as usize)?;
-    let described = describe_all(walk, &ready, fetch)?;
-    let mut activated = Vec::with_capacity(described.len());
-    for mut description in described {
-        description.job = lease(walk, &description.job, worker, lease_ms)?;
-        activated.push(description);
+    let mut activated = Vec::new();
+    let mut after = None;
+    while activated.len() < jobs_max as usize {
+        let ready = walk.draft.first_in(&range, after.as_ref(), jobs_max as usize - activated.len())?;
+        let Some(last) = ready.last() else { break };
+        for mut description in describe_all(walk, &ready, fetch)? {
+            description.job = lease(walk, &description.job, worker, lease_ms)?;
+            activated.push(description);
+        }
+        // Jobs of a scope that is being terminated are passed over, so that they hide nothing behind them.
+        after = Some(last.clone());
     }
     Ok(Outcome::Activated(activated))
 }
@@ -104,20 +109,15 @@ fn element_id(process: &Process, job: &Job) -> Text {
 
 /// The model's headers and those computed at creation, as one JSON object.
 fn headers(process: &Process, job: &Job) -> Json {
-    use crate::walk::json_string;
     let spec = process.element(job.element).and_then(|node| match &node.kind {
-        wf_model::Kind::Job(spec) | wf_model::Kind::End(wf_model::End::Job(spec)) => Some(spec),
+        Kind::Job(spec) | Kind::End(End::Job(spec)) => Some(spec),
         _ => None,
     });
     let fixed = spec.map_or(&[][..], |spec| &spec.headers[..]);
     let mut members: Vec<String> =
         fixed.iter().map(|(name, value)| format!("{}:{}", json_string(name), json_string(value))).collect();
-    let computed = job.headers.trim_start_matches('{').trim_end_matches('}');
-    if !job.headers.is_empty() && !computed.is_empty() {
-        // Only the outermost braces go: the text is an object that the core has written itself.
-        let inner = job.headers.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or("");
-        members.push(inner.to_owned());
-    }
+    // An object that the core has written itself: only the outermost braces go.
+    members.extend(job.headers.strip_prefix('{').and_then(|text| text.strip_suffix('}')).map(str::to_owned));
     format!("{{{}}}", members.join(",")).into()
 }
 
@@ -159,10 +159,9 @@ fn lease_lost(job: &Job, holder: &Holder, now: i64) -> Option<LeaseLost> {
         JobState::Activated if now >= job.due => Some(LeaseLost::Expired),
         JobState::Activated => None,
         JobState::Ready if is_holder && job.lease != 0 => Some(LeaseLost::Expired),
-        JobState::Ready => Some(LeaseLost::Taken),
-        JobState::Backoff | JobState::Failed | JobState::ErrorThrown | JobState::Completed | JobState::Canceled => {
-            Some(LeaseLost::Finished)
-        }
+        // Given up by its holder: it waits for its next activation, of whichever worker.
+        JobState::Ready | JobState::Backoff | JobState::Failed | JobState::ErrorThrown => Some(LeaseLost::Taken),
+        JobState::Completed | JobState::Canceled => Some(LeaseLost::Finished),
     }
 }
 

@@ -4,7 +4,6 @@
 
 use rusqlite::ffi;
 use rusqlite::{Error, ErrorCode, params};
-use wf_core::ids;
 use wf_store::{AuditEntry, Batch, CommitError, Fence, Head, LogEntry, OutboxEntry, OutboxId};
 
 use crate::sql::{Sql, Statements};
@@ -70,7 +69,8 @@ fn must_meet(met: rusqlite::Result<usize>, otherwise: &str) -> Result<(), Commit
 
 fn insert_command(statements: &mut Statements, partition: u16, entry: &LogEntry) -> rusqlite::Result<usize> {
     statements.get(Sql::InsertCommand)?.execute(params![
-        seq(partition, entry.position),
+        entry.position as i64,
+        partition,
         entry.id,
         entry.time,
         entry.tenant,
@@ -82,7 +82,8 @@ fn insert_command(statements: &mut Statements, partition: u16, entry: &LogEntry)
 
 fn insert_audit(statements: &mut Statements, partition: u16, entry: &AuditEntry) -> rusqlite::Result<usize> {
     statements.get(Sql::InsertAudit)?.execute(params![
-        seq(partition, entry.position),
+        entry.position as i64,
+        partition,
         entry.time,
         entry.tenant,
         entry.actor,
@@ -108,11 +109,6 @@ fn insert_outbox(statements: &mut Statements, entry: &OutboxEntry) -> rusqlite::
 
 fn reset_outbox(statements: &mut Statements, id: &OutboxId) -> rusqlite::Result<usize> {
     statements.get(Sql::ResetOutbox)?.execute(params![id.position as i64, id.n, id.sink])
-}
-
-/// Partition and position in one number, as keys are made: the order of the logs.
-pub fn seq(partition: u16, position: u64) -> i64 {
-    rows::sql_key(ids::key(partition, position))
 }
 
 /// What a failed statement says about its turn. Nothing of the turn stands: the caller rolls back.

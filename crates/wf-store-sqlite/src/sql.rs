@@ -25,7 +25,7 @@ statements! {
         Savepoint = "savepoint", Release = "release", RollbackTo = "rollback_to",
     }
     "partition.sql": {
-        Fence = "fence", OpenPartition = "open_partition", PartitionIds = "partition_ids",
+        Fence = "fence", OpenPartition = "open_partition", OtherPartition = "other_partition",
         GetSecret = "get_secret", InsertSecret = "insert_secret",
     }
     "log.sql": {

@@ -25,11 +25,11 @@ struct NewJob {
 
 impl Walk<'_, '_> {
     pub(super) fn arrive(&mut self, scope: Key, element: ElementIdx, flow: Option<FlowIdx>) -> Run<()> {
-        let Some(here) = self.here(scope)? else { return Ok(()) };
-        // A token that was on its way when its scope was stopped is no more.
-        if here.scope.state != ScopeState::Active {
+        // A token that was on its way when its scope, or one around it, was stopped is no more.
+        if !self.is_live(scope)? {
             return Ok(());
         }
+        let Some(here) = self.here(scope)? else { return Ok(()) };
         let entered = match self.instance(here.scope.root)? {
             Some(instance) if instance.steps >= INSTANCE_STEPS_MAX => Err(over_budget()),
             _ => self.enter(&here, element, flow),

@@ -7,8 +7,9 @@ use crate::draft::Run;
 use crate::event::What;
 use crate::expressions::{Halt, Place, Step};
 use crate::ids::Key;
+use crate::instances::find_definition;
 use crate::messages::StartNext;
-use crate::rows::{After, Element, IncidentKind, Instance, Phase, RowId, Scope, ScopeState, Variables};
+use crate::rows::{After, Element, IncidentKind, Instance, Phase, RowId, Scope, ScopeState, Text, Unique, Variables};
 
 impl Walk<'_, '_> {
     /// An element that does not wait: completed as it is entered.
@@ -187,37 +188,47 @@ impl Walk<'_, '_> {
                 _ => What::InstanceCompleted { process_id, version },
             },
         );
-        self.release(root, &instance)
+        self.release(root.key, &instance)
     }
 
     /// What a live instance kept from others: its unique value, its start message's key.
-    fn release(&mut self, root: &Scope, instance: &Instance) -> Run<()> {
-        let tenant = instance.tenant.clone();
-        let process_id = instance.process_id.clone();
+    fn release(&mut self, root: Key, instance: &Instance) -> Run<()> {
         if let Some((variable, value)) = &instance.unique {
-            self.draft.delete(RowId::Unique {
-                tenant: tenant.clone(),
-                process_id: process_id.clone(),
+            let id = RowId::Unique {
+                tenant: instance.tenant.clone(),
+                process_id: instance.process_id.clone(),
                 variable: variable.clone(),
                 value: *value,
-            })?;
+            };
+            // An instance that was being canceled in slices has lost it to a later one already.
+            if self.draft.get::<Unique>(&id)?.is_some_and(|unique| unique.root == root) {
+                self.draft.delete(id)?;
+            }
         }
-        if let Some(correlation_key) = &instance.start_correlation {
-            self.draft.delete(RowId::StartLock {
-                tenant: tenant.clone(),
-                process_id: process_id.clone(),
-                correlation_key: correlation_key.clone(),
-            })?;
-            let process = self.draft.process(root.definition)?;
-            for (_, message) in process.message_starts() {
-                if let wf_model::Text::Literal(name) = &message.name {
-                    self.push(Task::StartNext(StartNext {
-                        tenant: tenant.clone(),
-                        process_id: process_id.clone(),
-                        message: name.clone(),
-                        correlation_key: correlation_key.clone(),
-                    }));
-                }
+        match &instance.start_correlation {
+            Some(correlation_key) => self.release_start(instance, correlation_key),
+            None => Ok(()),
+        }
+    }
+
+    /// A buffered message may start the next instance, at any start event of the latest version.
+    fn release_start(&mut self, instance: &Instance, correlation_key: &Text) -> Run<()> {
+        let (tenant, process_id) = (&instance.tenant, &instance.process_id);
+        self.draft.delete(RowId::StartLock {
+            tenant: tenant.clone(),
+            process_id: process_id.clone(),
+            correlation_key: correlation_key.clone(),
+        })?;
+        let latest = find_definition(self, tenant, process_id, None)?;
+        let process = self.draft.process(latest.key)?;
+        for (_, message) in process.message_starts() {
+            if let wf_model::Text::Literal(name) = &message.name {
+                self.push(Task::StartNext(StartNext {
+                    tenant: tenant.clone(),
+                    process_id: process_id.clone(),
+                    message: name.clone(),
+                    correlation_key: correlation_key.clone(),
+                }));
             }
         }
         Ok(())

@@ -43,8 +43,8 @@ pub(crate) struct Walk<'d, 'a> {
     queue: VecDeque<Task>,
     steps: u32,
     pub evaluations: u64,
-    /// Instances that a message reached in this command.
-    pub correlated: Vec<Key>,
+    /// Messages of this command with the instances that they reached.
+    reached: Vec<(Key, Key)>,
 }
 
 /// What follows.
@@ -74,7 +74,7 @@ pub(crate) struct Here {
 
 impl<'d, 'a> Walk<'d, 'a> {
     pub fn new(draft: &'d mut Draft<'a>, context: &'d Context) -> Walk<'d, 'a> {
-        Walk { draft, context, queue: VecDeque::new(), steps: 0, evaluations: 0, correlated: Vec::new() }
+        Walk { draft, context, queue: VecDeque::new(), steps: 0, evaluations: 0, reached: Vec::new() }
     }
 
     pub fn push(&mut self, task: Task) {
@@ -135,6 +135,16 @@ impl<'d, 'a> Walk<'d, 'a> {
         let Some(scope) = self.draft.get::<Scope>(&RowId::Scope(scope))? else { return Ok(()) };
         let steps = u64::from(self.steps);
         self.change_instance(scope.root, |instance| instance.steps = instance.steps.saturating_add(steps))
+    }
+
+    pub(crate) fn note_reached(&mut self, message: Key, instance: Key) {
+        self.reached.push((message, instance));
+    }
+
+    /// The instances that a message reached in this command: others may have been matched on the way.
+    pub(crate) fn reached_by(&self, message: Key) -> Vec<Key> {
+        let own = self.reached.iter().filter(|(reached, _)| *reached == message);
+        own.map(|(_, instance)| *instance).collect()
     }
 
     pub(crate) fn here(&self, scope: Key) -> Run<Option<Here>> {

@@ -15,8 +15,8 @@ use crate::rows::{
 };
 
 impl Walk<'_, '_> {
-    /// A message reaches a subscription.
-    pub(crate) fn correlate(&mut self, subscription: &Subscription, variables: &Variables) -> Run<bool> {
+    /// A message reaches a subscription; `false`: its scope takes no messages any more.
+    pub(crate) fn correlate(&mut self, subscription: &Subscription, message: &Message) -> Run<bool> {
         if !self.is_live(subscription.scope)? {
             return Ok(false);
         }
@@ -26,24 +26,24 @@ impl Walk<'_, '_> {
         let element_id = here.node(subscription.target).map_or_else(|| Text::from(""), |node| node.id.clone());
         let correlated = What::MessageCorrelated { name: subscription.message.clone(), element_id };
         self.draft.emit(subscription.root, subscription.key, correlated);
-        self.correlated.push(subscription.root);
-        self.trigger(&here, &host, subscription.target, variables)?;
+        self.note_reached(message.key, subscription.root);
+        self.trigger(&here, &host, subscription.target, &message.variables)?;
         Ok(true)
     }
 
-    /// A subscription that was just opened takes the oldest buffered message that its process has not had.
-    pub(super) fn match_buffered(&mut self, subscription: Key) -> Run<()> {
-        let Some(subscription) = self.draft.get::<Subscription>(&RowId::Subscription(subscription))? else {
-            return Ok(());
-        };
+    /// A subscription that is open takes the oldest buffered message that its process has not had; one that is open
+    /// still (of a boundary event beside its activity) takes the next one too.
+    pub(super) fn match_buffered(&mut self, key: Key) -> Run<()> {
+        let Some(subscription) = self.draft.get::<Subscription>(&RowId::Subscription(key))? else { return Ok(()) };
         let range = RangeId::Buffered {
             tenant: subscription.tenant.clone(),
             message: subscription.message.clone(),
             correlation_key: subscription.correlation_key.clone(),
         };
         let Some(message) = self.next_buffered(&range, &subscription.process_id)? else { return Ok(()) };
-        if self.correlate(&subscription, &message.variables)? {
+        if self.correlate(&subscription, &message)? {
             self.note_correlated(&message, &subscription.process_id)?;
+            self.push(Task::MatchBuffered { subscription: key });
         }
         Ok(())
     }
