@@ -60,11 +60,11 @@ fn deploy_process(walk: &mut Walk<'_, '_>, resource: &Resource, process: &Arc<Pr
         xml: resource.xml.clone(),
         deployed_at: walk.context.now,
     });
-    walk.draft.emit(0, key, What::DefinitionDeployed {
-        process_id: process.process_id.clone(),
-        version,
-        resource: resource.name.clone(),
-    });
+    walk.draft.emit(
+        0,
+        key,
+        What::DefinitionDeployed { process_id: process.process_id.clone(), version, resource: resource.name.clone() },
+    );
     if let Some(latest) = latest {
         close_starts(walk, &latest)?;
     }

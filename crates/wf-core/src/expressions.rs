@@ -80,11 +80,20 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// A whole number of 32 bits, however it is spelled.
     pub(crate) fn evaluate_integer(&mut self, text: &ModelText, place: Place<'_>) -> Step<i32> {
-        let value = self.evaluate_text(text, place)?;
-        value.trim().parse().map_err(|_| {
-            Halt::Incident(IncidentKind::Expression, format!("'{value}' is not an integer of 32 bits"))
-        })
+        let (number, shown) = match text {
+            ModelText::Literal(literal) => (literal.trim().parse().ok(), literal.to_string()),
+            ModelText::Feel(expression) => {
+                let value = self.evaluate(expression, place)?;
+                let number = match &value {
+                    Value::String(text) => text.trim().parse().ok(),
+                    other => other.as_i64().and_then(|number| i32::try_from(number).ok()),
+                };
+                (number, expression.source().to_owned())
+            }
+        };
+        number.ok_or_else(|| Halt::Incident(IncidentKind::Expression, format!("'{shown}' is no integer of 32 bits")))
     }
 
     fn visible(&self, name: &Text, place: Place<'_>) -> Run<Option<Json>> {
@@ -99,10 +108,6 @@ impl Walk<'_, '_> {
         self.evaluations += 1;
         let context = self.context;
         let parts = [u64::from(context.partition), context.position, self.evaluations].map(u64::to_le_bytes);
-        Env {
-            now_ms: context.now,
-            seed: ids::hash16(&[b"feel", &parts[0], &parts[1], &parts[2]]),
-            ..Env::default()
-        }
+        Env { now_ms: context.now, seed: ids::hash16(&[b"feel", &parts[0], &parts[1], &parts[2]]), ..Env::default() }
     }
 }

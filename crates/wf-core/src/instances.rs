@@ -11,9 +11,7 @@ use crate::event::What;
 use crate::ids::{self, Key};
 use crate::outcome::{Noun, Outcome, Rejection, Started};
 use crate::ranges::{RangeId, SortKey};
-use crate::rows::{
-    After, Definition, Element, Instance, RowId, Scope, ScopeState, Text, Unique, Variable, Variables,
-};
+use crate::rows::{After, Definition, Element, Instance, RowId, Scope, ScopeState, Text, Unique, Variable, Variables};
 use crate::walk::{Task, Walk};
 
 pub(crate) fn start(
@@ -36,12 +34,7 @@ pub(crate) fn start(
     let lineage = start_lineage(walk, process_id);
     let beginning = Beginning { definition: &definition, start, variables, lineage, correlation: None };
     let key = begin(walk, &beginning, unique)?;
-    Ok(Outcome::Started(Started {
-        key,
-        process_id: process_id.clone(),
-        version: definition.version,
-        existing: false,
-    }))
+    Ok(Outcome::Started(Started { key, process_id: process_id.clone(), version: definition.version, existing: false }))
 }
 
 fn none_start(process: &Process) -> Option<ElementIdx> {
@@ -73,12 +66,8 @@ fn live_twin(walk: &Walk<'_, '_>, definition: &Definition, unique: &UniqueOn) ->
     let id = unique_id(definition, unique);
     let Some(row) = walk.draft.get::<Unique>(&id)? else { return Ok(None) };
     let (root, instance) = instance_of(walk, row.root)?;
-    let twin = Started {
-        key: root.key,
-        process_id: instance.process_id.clone(),
-        version: instance.version,
-        existing: true,
-    };
+    let twin =
+        Started { key: root.key, process_id: instance.process_id.clone(), version: instance.version, existing: true };
     // While a big instance is being canceled in slices its row still stands.
     Ok((root.state == ScopeState::Active).then_some(twin))
 }
@@ -156,11 +145,15 @@ pub(crate) fn begin(walk: &mut Walk<'_, '_>, beginning: &Beginning<'_>, unique: 
             root: key,
         })?;
     }
-    walk.draft.emit(key, key, What::InstanceStarted {
-        process_id: definition.process_id.clone(),
-        version: definition.version,
-        variables: beginning.variables.clone(),
-    });
+    walk.draft.emit(
+        key,
+        key,
+        What::InstanceStarted {
+            process_id: definition.process_id.clone(),
+            version: definition.version,
+            variables: beginning.variables.clone(),
+        },
+    );
     walk.push(Task::Arrive { scope: key, element: beginning.start, flow: None });
     Ok(key)
 }

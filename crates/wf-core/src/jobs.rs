@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use wf_model::Process;
+use wf_model::{End, Kind, Process};
 
 use crate::command::{CompleteItem, Holder};
 use crate::draft::{Need, Run, Stop};
@@ -13,7 +13,7 @@ use crate::ids::{self, Key};
 use crate::outcome::{Activated, LeaseLost, Noun, Outcome, Rejection};
 use crate::ranges::{RangeId, SortKey};
 use crate::rows::{Element, IncidentKind, Job, JobState, Json, RowId, Scope, Step, Text, Variables};
-use crate::walk::Walk;
+use crate::walk::{Walk, json_string};
 
 pub(crate) fn activate(
     walk: &mut Walk<'_, '_>,
@@ -24,12 +24,17 @@ pub(crate) fn activate(
     fetch: Option<&[Text]>,
 ) -> Run<Outcome> {
     let range = RangeId::Ready { tenant: walk.context.tenant.clone(), job_type: job_type.clone() };
-    let ready = walk.draft.first_in(&range, jobs_max as usize)?;
-    let described = describe_all(walk, &ready, fetch)?;
-    let mut activated = Vec::with_capacity(described.len());
-    for mut description in described {
-        description.job = lease(walk, &description.job, worker, lease_ms)?;
-        activated.push(description);
+    let mut activated = Vec::new();
+    let mut after = None;
+    while activated.len() < jobs_max as usize {
+        let ready = walk.draft.first_in(&range, after.as_ref(), jobs_max as usize - activated.len())?;
+        let Some(last) = ready.last() else { break };
+        for mut description in describe_all(walk, &ready, fetch)? {
+            description.job = lease(walk, &description.job, worker, lease_ms)?;
+            activated.push(description);
+        }
+        // Jobs of a scope that is being terminated are passed over, so that they hide nothing behind them.
+        after = Some(last.clone());
     }
     Ok(Outcome::Activated(activated))
 }
@@ -40,11 +45,11 @@ fn lease(walk: &mut Walk<'_, '_>, job: &Job, worker: &Text, lease_ms: i64) -> Ru
     leased.worker = worker.clone();
     leased.lease = walk.context.position;
     leased.due = walk.context.now.saturating_add(lease_ms);
-    walk.draft.emit(job.root, job.key, What::JobActivated {
-        worker: worker.clone(),
-        lease: leased.lease,
-        deadline: leased.due,
-    });
+    walk.draft.emit(
+        job.root,
+        job.key,
+        What::JobActivated { worker: worker.clone(), lease: leased.lease, deadline: leased.due },
+    );
     walk.draft.put(leased)
 }
 
@@ -104,20 +109,15 @@ fn element_id(process: &Process, job: &Job) -> Text {
 
 /// The model's headers and those computed at creation, as one JSON object.
 fn headers(process: &Process, job: &Job) -> Json {
-    use crate::walk::json_string;
     let spec = process.element(job.element).and_then(|node| match &node.kind {
-        wf_model::Kind::Job(spec) | wf_model::Kind::End(wf_model::End::Job(spec)) => Some(spec),
+        Kind::Job(spec) | Kind::End(End::Job(spec)) => Some(spec),
         _ => None,
     });
     let fixed = spec.map_or(&[][..], |spec| &spec.headers[..]);
     let mut members: Vec<String> =
         fixed.iter().map(|(name, value)| format!("{}:{}", json_string(name), json_string(value))).collect();
-    let computed = job.headers.trim_start_matches('{').trim_end_matches('}');
-    if !job.headers.is_empty() && !computed.is_empty() {
-        // Only the outermost braces go: the text is an object that the core has written itself.
-        let inner = job.headers.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or("");
-        members.push(inner.to_owned());
-    }
+    // An object that the core has written itself: only the outermost braces go.
+    members.extend(job.headers.strip_prefix('{').and_then(|text| text.strip_suffix('}')).map(str::to_owned));
     format!("{{{}}}", members.join(",")).into()
 }
 
@@ -159,12 +159,9 @@ fn lease_lost(job: &Job, holder: &Holder, now: i64) -> Option<LeaseLost> {
         JobState::Activated if now >= job.due => Some(LeaseLost::Expired),
         JobState::Activated => None,
         JobState::Ready if is_holder && job.lease != 0 => Some(LeaseLost::Expired),
-        JobState::Ready => Some(LeaseLost::Taken),
-        JobState::Backoff
-        | JobState::Failed
-        | JobState::ErrorThrown
-        | JobState::Completed
-        | JobState::Canceled => Some(LeaseLost::Finished),
+        // Given up by its holder: it waits for its next activation, of whichever worker.
+        JobState::Ready | JobState::Backoff | JobState::Failed | JobState::ErrorThrown => Some(LeaseLost::Taken),
+        JobState::Completed | JobState::Canceled => Some(LeaseLost::Finished),
     }
 }
 
@@ -192,10 +189,11 @@ fn complete_one(walk: &mut Walk<'_, '_>, holder: &Holder, variables: &Variables)
     completed.due = walk.context.now;
     completed.completion = Some(content);
     walk.draft.put(completed)?;
-    walk.draft.emit(job.root, job.key, What::JobCompleted {
-        job_type: job.job_type.clone(),
-        worker: job.worker.clone(),
-    });
+    walk.draft.emit(
+        job.root,
+        job.key,
+        What::JobCompleted { job_type: job.job_type.clone(), worker: job.worker.clone() },
+    );
     if let Some(element) = element {
         walk.complete_element(&element, variables)?;
     }
@@ -203,8 +201,7 @@ fn complete_one(walk: &mut Walk<'_, '_>, holder: &Holder, variables: &Variables)
 }
 
 pub(crate) fn content_hash(variables: &Variables) -> [u8; 16] {
-    let parts: Vec<&[u8]> =
-        variables.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]).collect();
+    let parts: Vec<&[u8]> = variables.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]).collect();
     ids::hash16(&parts)
 }
 
@@ -293,15 +290,11 @@ fn give_up_lease(job: &Job) -> Job {
 }
 
 fn raise(walk: &mut Walk<'_, '_>, job: &Job, kind: IncidentKind, message: &str) -> Run<Key> {
-    let Some(here) = walk.here(job.scope)? else { return Ok(0) };
-    let incident = walk.raise(&here, job.element, job.element_key, job.key, kind, message)?;
     let id = RowId::Element { scope: job.scope, key: job.element_key };
-    if let Some(element) = walk.draft.get::<Element>(&id)? {
-        let mut waiting = (*element).clone();
-        waiting.incident = incident;
-        walk.draft.put(waiting)?;
+    match walk.draft.get::<Element>(&id)? {
+        Some(element) => walk.raise_on(&element, job.key, kind, message),
+        None => Ok(0),
     }
-    Ok(incident)
 }
 
 pub(crate) fn throw_error(
@@ -337,13 +330,7 @@ fn find_catch(walk: &Walk<'_, '_>, job: &Job, code: &str) -> Run<Option<(Arc<Ele
     walk.find_catch(job.scope, code)
 }
 
-fn uncaught(
-    walk: &mut Walk<'_, '_>,
-    job: &Job,
-    code: &Text,
-    message: &Text,
-    variables: &Variables,
-) -> Run<Outcome> {
+fn uncaught(walk: &mut Walk<'_, '_>, job: &Job, code: &Text, message: &Text, variables: &Variables) -> Run<Outcome> {
     let mut thrown = give_up_lease(job);
     thrown.state = JobState::ErrorThrown;
     walk.draft.put(thrown)?;

@@ -2,25 +2,26 @@
 //! Time and position arrive with the command, keys come from a counter in the state, ranges are ordered.
 //! Read in this order; the path goes on in `wf_engine::partition`.
 
+pub mod canonical;
 pub mod command;
 pub mod decide;
-pub mod outcome;
 pub mod draft;
-pub mod rows;
-pub mod ranges;
 pub mod event;
-pub mod canonical;
 pub mod ids;
+pub mod outcome;
+pub mod ranges;
+pub mod rows;
 
 mod deploy;
+mod expressions;
+mod incidents;
 mod instances;
 mod jobs;
 mod messages;
-mod incidents;
+mod quarantine;
 mod upkeep;
-mod walk;
-mod expressions;
 mod variables;
+mod walk;
 
 pub use command::{Command, Context};
 pub use decide::decide;
@@ -30,3 +31,4 @@ pub use ids::{Key, Millis};
 pub use outcome::{Outcome, Rejection};
 pub use ranges::{RangeId, SortKey};
 pub use rows::{Row, RowId};
+pub use walk::json_string;

@@ -9,21 +9,51 @@ use crate::rows::{Job, JobState, Json, Text, Variables};
 pub enum Outcome {
     Deployed(Vec<Deployed>),
     Started(Started),
-    Canceled { instance: Key },
-    VariablesSet { key: Key },
+    Canceled {
+        instance: Key,
+    },
+    VariablesSet {
+        key: Key,
+    },
     /// Empty: nothing was ready, nothing changed.
     Activated(Vec<Activated>),
-    Completed { duplicate: bool },
+    Completed {
+        duplicate: bool,
+    },
     CompletedMany(Vec<(Key, Result<bool, Rejection>)>),
-    Failed { state: JobState, retries: i32, incident: Option<Key> },
-    ErrorThrown { state: JobState, caught_by: Option<Text> },
-    Extended { deadline: Millis },
-    Step { name: Text, result: Json, recorded: bool },
-    Published { key: Key, duplicate: bool, misuse: bool, correlated: Vec<Key> },
-    Resolved { incident: Key },
-    ClockSet { now: Millis },
+    Failed {
+        state: JobState,
+        retries: i32,
+        incident: Option<Key>,
+    },
+    ErrorThrown {
+        state: JobState,
+        caught_by: Option<Text>,
+    },
+    Extended {
+        deadline: Millis,
+    },
+    Step {
+        name: Text,
+        result: Json,
+        recorded: bool,
+    },
+    Published {
+        key: Key,
+        duplicate: bool,
+        misuse: bool,
+        correlated: Vec<Key>,
+    },
+    Resolved {
+        incident: Key,
+    },
+    ClockSet {
+        now: Millis,
+    },
     /// The engine's own commands answer nobody. `applied`: what it was about was still there.
-    Done { applied: bool },
+    Done {
+        applied: bool,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +93,10 @@ pub enum Rejection {
     /// The caller does not hold the job; retrying is useless.
     LeaseLost(LeaseLost),
     InstanceFinished,
-    Invalid { field: &'static str, message: String },
+    Invalid {
+        field: &'static str,
+        message: String,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -141,11 +141,9 @@ pub fn entries(row: &Row, mut visit: impl FnMut(RangeId, SortKey)) {
 pub fn row_at(range: &RangeId, sort: &SortKey) -> Option<RowId> {
     Some(match range {
         RangeId::Versions { .. } => RowId::Definition(sort.key),
-        RangeId::MessageStarts { tenant, message } => RowId::StartSubscription {
-            tenant: tenant.clone(),
-            message: message.clone(),
-            process_id: sort.name.clone(),
-        },
+        RangeId::MessageStarts { tenant, message } => {
+            RowId::StartSubscription { tenant: tenant.clone(), message: message.clone(), process_id: sort.name.clone() }
+        }
         RangeId::Ready { .. } => RowId::Job(sort.key),
         RangeId::Due(Due::Timers) => RowId::Timer(sort.key),
         RangeId::Due(Due::Leases | Due::Backoffs | Due::FinishedJobs) => RowId::Job(sort.key),

@@ -348,8 +348,21 @@ macro_rules! rows {
 }
 
 rows!(
-    Definition, StartSubscription, Scope, Element, Variable, Job, Step, Timer, Subscription, Message, MessageId,
-    StartLock, Unique, Incident, FollowUp,
+    Definition,
+    StartSubscription,
+    Scope,
+    Element,
+    Variable,
+    Job,
+    Step,
+    Timer,
+    Subscription,
+    Message,
+    MessageId,
+    StartLock,
+    Unique,
+    Incident,
+    FollowUp,
 );
 
 /// A typed row inside [`Row`].

@@ -1,56 +1,196 @@
-//! Room 2: takes requests, finds the one answer that may bypass the actor, puts the rest in the mailbox.
+//! Room 2: takes requests, finds the one answer that may bypass the actor, puts the rest in the bounded mailbox.
+//! Next: `actor.rs::turn`.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::{Duration, Instant};
 
+use tokio::sync::{Notify, mpsc, oneshot};
 use wf_core::Millis;
-use wf_store::Store;
+use wf_idempotency::decide::{Policy, Verdict};
+use wf_idempotency::record::Answer;
+use wf_store::{RecordId, Store, StoreError, SuppressedKind};
 
+use crate::actor::{self, Actor};
+use crate::clock::Clock;
+use crate::envelope::{Asked, Envelope, Reply};
+use crate::inflight::{InFlight, Visit};
 use crate::options::Options;
-use crate::request::{Answered, Refusal, Request};
+use crate::replays::Replays;
+use crate::request::{Answered, Passport, Refusal, Render, Request};
+use crate::suppressed::{Note, Tally};
 
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     #[error("failed to open the partition: {0}")]
-    Open(String),
+    Open(#[from] StoreError),
+    #[error("failed to open the partition: its first command was not stored: {0}")]
+    Epoch(String),
+    #[error("failed to start the engine's thread: {0}")]
+    Thread(std::io::Error),
 }
 
 /// A running engine. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
-    store: Arc<dyn Store>,
+    shared: Arc<Shared>,
+    mailbox: mpsc::Sender<Envelope>,
+}
+
+/// What doors and actor both see.
+pub struct Shared {
+    pub store: Arc<dyn Store>,
+    pub clock: Clock,
+    pub replays: Replays,
+    pub tally: Tally,
+    pub outbox_filled: Notify,
+    pub ready: AtomicBool,
+    /// Command time of the last committed turn: the doors' time never stands behind it.
+    pub last_time: AtomicI64,
+    pub stopping: Notify,
+    pub stopped: Notify,
+    pub is_stopped: AtomicBool,
+    in_flight: InFlight,
+    wait_ms: u64,
+    mailbox_max: usize,
 }
 
 impl Engine {
     /// Takes the partition and starts its actor. Ready when this returns.
     pub async fn open(store: Arc<dyn Store>, options: Options) -> Result<Engine, EngineError> {
-        let _ = options;
-        Ok(Engine { store })
+        let opened = store.open(options.partition).await?;
+        let shared = Arc::new(Shared {
+            clock: Clock::new(options.clock, opened.head.clock, opened.head.last_time),
+            last_time: AtomicI64::new(opened.head.last_time),
+            store,
+            replays: Replays::new(),
+            tally: Tally::default(),
+            outbox_filled: Notify::new(),
+            ready: AtomicBool::new(false),
+            stopping: Notify::new(),
+            stopped: Notify::new(),
+            is_stopped: AtomicBool::new(false),
+            in_flight: InFlight::default(),
+            wait_ms: options.wait_ms,
+            mailbox_max: options.mailbox_max,
+        });
+        let (mailbox, envelopes) = mpsc::channel(options.mailbox_max);
+        let actor = Actor::new(shared.clone(), opened, envelopes, options);
+        actor::start(actor).await?;
+        Ok(Engine { shared, mailbox })
     }
 
-    /// Answers only what is durable.
+    /// Answers only what is durable. A caller that goes away does not undo what it asked for,
+    /// but a poll without a key that nobody waits for leases nothing.
     pub async fn submit(&self, request: Request) -> Result<Answered, Refusal> {
-        let _ = request;
-        Err(Refusal::Overloaded)
+        let Some(passport) = &request.passport else { return self.enqueue(request, None).await };
+        let id = RecordId { tenant: request.tenant.clone(), key: passport.key.as_str().into() };
+        if let Some(answer) = self.replay(&request, passport, &id) {
+            return Ok(Answered { answer, replayed: true });
+        }
+        let visit = self.shared.in_flight.enter(id);
+        match visit.is_repeat {
+            false => self.enqueue(request, Some(visit)).await,
+            true => self.wait_a_while(request, visit).await,
+        }
     }
 
-    /// A repeat refused at the door or a conflict seen there is counted by the engine; this is for reads only.
+    /// The replay of a committed, unexpired record with the same fingerprint. Everything else is the actor's.
+    fn replay(&self, request: &Request, passport: &Passport, id: &RecordId) -> Option<Answer> {
+        let record = self.shared.replays.get(id)?;
+        let now = self.now().max(self.shared.last_time.load(Ordering::Acquire));
+        let verdict = wf_idempotency::decide::decide(Some(&record), &passport.fingerprint, &Policy::default(), now);
+        let Verdict::Replay(answer) = verdict else { return None };
+        let note = Note::of(request, passport, SuppressedKind::Replay, now);
+        note.log_replay(record.created_ms);
+        self.shared.tally.add(note.into_entry());
+        metrics::counter!("wf_api_idempotency_hits_total", "path" => passport.route).increment(1);
+        Some(answer.clone())
+    }
+
+    /// Another request with its key is under way.
+    async fn wait_a_while(&self, request: Request, visit: Visit) -> Result<Answered, Refusal> {
+        let passport = request.passport.as_ref();
+        let note = passport.map(|passport| Note::of(&request, passport, SuppressedKind::InProgress, self.now()));
+        let limit = Duration::from_millis(self.shared.wait_ms);
+        if let Ok(answered) = tokio::time::timeout(limit, self.enqueue(request, Some(visit))).await {
+            return answered;
+        }
+        note.into_iter().for_each(|note| self.shared.tally.add(note.into_entry()));
+        Err(Refusal::InProgress { retry_after_ms: 1_000 })
+    }
+
+    async fn enqueue(&self, request: Request, visit: Option<Visit>) -> Result<Answered, Refusal> {
+        let render = request.render;
+        let (reply, answer) = oneshot::channel();
+        let asked = Asked { request, nonce: nonce(), arrived: Instant::now(), visit, reply };
+        self.mailbox.try_send(Envelope::Asked(Box::new(asked))).map_err(|full| match full {
+            mpsc::error::TrySendError::Full(_) => Refusal::Overloaded,
+            mpsc::error::TrySendError::Closed(_) => stopping(),
+        })?;
+        // Every envelope is answered, unless the actor died with it: then nobody knows.
+        rendered(answer.await.unwrap_or(Reply::Refused(Refusal::OutcomeUnknown)), render)
+    }
+
+    /// For reads of committed data.
     pub fn store(&self) -> &Arc<dyn Store> {
-        &self.store
+        &self.shared.store
     }
 
-    /// The engine's time: the clock's, never behind the last command's.
     pub fn now(&self) -> Millis {
-        0
+        self.shared.clock.now()
     }
 
-    /// Resolves when rows were added to the outbox since the last call, or after a while without.
-    pub async fn outbox_filled(&self) {}
+    pub fn has_test_clock(&self) -> bool {
+        self.shared.clock.is_test()
+    }
+
+    /// Resolves when rows were added to the outbox since the last call.
+    pub async fn outbox_filled(&self) {
+        self.shared.outbox_filled.notified().await;
+    }
 
     /// The engine takes requests and its last commit succeeded.
     pub fn is_ready(&self) -> bool {
-        true
+        self.shared.ready.load(Ordering::Acquire)
+    }
+
+    /// Envelopes that wait and the most that may.
+    pub fn queue(&self) -> (usize, usize) {
+        (self.shared.mailbox_max - self.mailbox.capacity(), self.shared.mailbox_max)
     }
 
     /// Refuses new requests, finishes those in the mailbox, commits, stops.
-    pub async fn shutdown(&self) {}
+    pub async fn shutdown(&self) {
+        self.shared.stopping.notify_one();
+        while !self.shared.is_stopped.load(Ordering::Acquire) {
+            let stopped = self.shared.stopped.notified();
+            if self.shared.is_stopped.load(Ordering::Acquire) {
+                break;
+            }
+            stopped.await;
+        }
+    }
+}
+
+fn rendered(reply: Reply, render: Render) -> Result<Answered, Refusal> {
+    match reply {
+        Reply::Answered(answered) => Ok(answered),
+        Reply::Outcome(outcome) => Ok(Answered { answer: render(&outcome), replayed: false }),
+        Reply::Refused(refusal) => Err(refusal),
+    }
+}
+
+pub(crate) fn stopping() -> Refusal {
+    Refusal::Unavailable { reason: "the engine is stopping".to_owned() }
+}
+
+/// 16 bytes that no other request has: the door is where chance is allowed.
+fn nonce() -> [u8; 16] {
+    uuid::Uuid::new_v4().into_bytes()
+}
+
+/// Stands in the answer and in the log.
+pub(crate) fn error_id() -> String {
+    uuid::Uuid::new_v4().simple().to_string()
 }

@@ -31,15 +31,22 @@ pub type Render = fn(&Outcome) -> Answer;
 pub enum Ask {
     Command(Command),
     /// Ship a message again under the same dedup key.
-    RetryOutbox { id: OutboxId, force: bool },
+    RetryOutbox {
+        id: OutboxId,
+        force: bool,
+    },
     /// Only with a test clock.
     SetClock(ClockChange),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockChange {
-    Advance { ms: i64 },
-    To { now: Millis },
+    Advance {
+        ms: i64,
+    },
+    To {
+        now: Millis,
+    },
     /// Ticks on from where it stands.
     Thaw,
 }
@@ -71,13 +78,19 @@ pub enum Refusal {
     /// The key was used with another request.
     Conflict,
     /// The first request with this key has not finished.
-    InProgress { retry_after_ms: i64 },
+    InProgress {
+        retry_after_ms: i64,
+    },
     Outbox(OutboxRefusal),
     Clock(ClockRefusal),
     Overloaded,
-    Unavailable { reason: String },
+    Unavailable {
+        reason: String,
+    },
     OutcomeUnknown,
-    Internal { error_id: String },
+    Internal {
+        error_id: String,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

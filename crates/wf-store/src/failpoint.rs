@@ -40,3 +40,11 @@ fn parse(text: &str) -> Option<Armed> {
     };
     (!name.is_empty() && hits > 0).then(|| Armed { name: name.to_owned(), hits_left: AtomicU64::new(hits) })
 }
+
+/// Panics here when `WF_PANIC_AT` names this verb: how a test poisons one kind of command.
+pub fn panic_at(verb: &str) {
+    static VERB: OnceLock<Option<String>> = OnceLock::new();
+    if VERB.get_or_init(|| std::env::var("WF_PANIC_AT").ok()).as_deref() == Some(verb) {
+        panic!("WF_PANIC_AT={verb}");
+    }
+}

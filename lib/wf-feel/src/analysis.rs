@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::ast::{Expr, Iteration, Source, Step, Test};
 use crate::expression::ParseError;
+use crate::functions::Builtin;
 
 /// Expressions inside one another; the evaluator recurses at most this deep.
 const DEPTH_MAX: usize = 200;
@@ -14,13 +15,29 @@ const DEPTH_MAX: usize = 200;
 /// `{a: [1], b: [a], c: [b], …}` would build a value that no recursion can walk.
 const GROWTH_MAX: usize = 120;
 
-pub(crate) fn analyse(root: &Expr) -> Result<Arc<[Arc<str>]>, ParseError> {
+pub(crate) struct Facts {
+    /// The free names, sorted.
+    pub variables: Arc<[Arc<str>]>,
+    /// By how many levels the value may be nested deeper than the variables.
+    pub growth: usize,
+}
+
+pub(crate) fn analyse(root: &Expr) -> Result<Facts, ParseError> {
     let mut analysis = Analysis { free: BTreeSet::new(), known: Vec::new(), depth: 0, too_deep: false };
     let growth = analysis.growth(root);
     if analysis.too_deep || growth > GROWTH_MAX {
         return Err(ParseError::new(0, "the expression is nested too deeply"));
     }
-    Ok(analysis.free.into_iter().collect())
+    Ok(Facts { variables: analysis.free.into_iter().collect(), growth })
+}
+
+/// What a call adds. A function that follows a list of keys adds as many levels as there are keys, if they are seen here.
+fn call_growth(builtin: &Builtin, arguments: &[Expr]) -> usize {
+    match arguments.get(1) {
+        Some(Expr::Constant(_)) => builtin.growth.min(2),
+        Some(Expr::List(keys)) => builtin.growth.min(keys.len().max(2)),
+        _ => builtin.growth,
+    }
 }
 
 struct Analysis {
@@ -70,11 +87,12 @@ impl Analysis {
                 let last = self.growth(otherwise);
                 cases.iter().map(|(c, then)| self.growth(c).max(self.growth(then))).fold(last, usize::max)
             }
-            Expr::For(iterations, body) | Expr::Quantified(_, iterations, body) => self.loops(iterations, body) + 1,
+            Expr::For(each) => self.loops(&each.iterations, &each.body, each.reads_partial) + 1,
+            Expr::Quantified(_, iterations, body) => self.loops(iterations, body, false) + 1,
             Expr::List(items) => self.all(items) + 1,
             Expr::Context(entries) => self.entries(entries) + 1,
             Expr::Range(range) => self.growth(&range.start).max(self.growth(&range.end)) + 1,
-            Expr::Call(builtin, arguments) => self.all(arguments) + builtin.growth,
+            Expr::Call(builtin, arguments) => self.all(arguments) + call_growth(builtin, arguments),
             Expr::Sort(sort) => {
                 let list = self.growth(&sort.list);
                 let before = self.known.len();
@@ -130,7 +148,8 @@ impl Analysis {
         growth
     }
 
-    fn loops(&mut self, iterations: &[Iteration], body: &Expr) -> usize {
+    /// What is in `partial` is bounded while the loop runs, like a variable.
+    fn loops(&mut self, iterations: &[Iteration], body: &Expr, reads_partial: bool) -> usize {
         let before = self.known.len();
         for iteration in iterations {
             let growth = match &iteration.over {
@@ -138,6 +157,9 @@ impl Analysis {
                 Source::Numbers(start, end) => self.growth(start).max(self.growth(end)),
             };
             self.known.push(Known::Name(iteration.name.clone(), growth));
+        }
+        if reads_partial {
+            self.known.push(Known::Name("partial".into(), 0));
         }
         let growth = self.growth(body);
         self.known.truncate(before);

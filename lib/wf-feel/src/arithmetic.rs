@@ -14,8 +14,8 @@ use crate::number::Number;
 use crate::temporal::{FeelDateTime, FeelTime, millis};
 use crate::value::Value;
 
-/// Steps that a power or a division may cost at most.
-const STEPS_HEAVY: usize = 50;
+/// Steps that a power costs: some sixty multiplications of long numbers.
+const STEPS_POWER: usize = 200;
 
 pub(crate) fn apply(run: &mut Run<'_>, operator: Operator, left: &Value, right: &Value) -> Outcome {
     run.step(1)?;
@@ -39,6 +39,7 @@ pub(crate) fn negate(value: &Value) -> Value {
 }
 
 fn numbers(run: &mut Run<'_>, operator: Operator, a: &Number, b: &Number) -> Outcome {
+    run.step(a.weight().saturating_add(b.weight()))?;
     let result = match operator {
         Operator::Add => decimal::add(a, b),
         Operator::Subtract => decimal::subtract(a, b),
@@ -49,7 +50,7 @@ fn numbers(run: &mut Run<'_>, operator: Operator, a: &Number, b: &Number) -> Out
             decimal::divide(a, b)
         }
         Operator::Power => {
-            run.step(STEPS_HEAVY)?;
+            run.step(STEPS_POWER)?;
             return power(a, b);
         }
     };

@@ -22,7 +22,7 @@ pub(crate) enum Expr {
     InstanceOf(Box<Expr>, String),
     /// `if` and each `else if` with its condition, then the last `else`.
     If(Vec<(Expr, Expr)>, Box<Expr>),
-    For(Vec<Iteration>, Box<Expr>),
+    For(Box<ForExpr>),
     Quantified(Quantifier, Vec<Iteration>, Box<Expr>),
     List(Vec<Expr>),
     Context(Vec<(Arc<str>, Expr)>),
@@ -74,6 +74,13 @@ pub(crate) enum Test {
 pub(crate) enum Quantifier {
     Some,
     Every,
+}
+
+pub(crate) struct ForExpr {
+    pub iterations: Vec<Iteration>,
+    pub body: Expr,
+    /// The body reads `partial`, the list of the results so far.
+    pub reads_partial: bool,
 }
 
 pub(crate) struct Iteration {

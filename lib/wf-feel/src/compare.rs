@@ -17,7 +17,19 @@ pub(crate) fn apply(run: &mut Run<'_>, comparison: Comparison, left: &Value, rig
     match comparison {
         Comparison::Equal => Ok(boolean(equal(run, left, right)?)),
         Comparison::NotEqual => Ok(boolean(equal(run, left, right)?.map(|equal| !equal))),
-        order => Ok(ordered(order, left, right)),
+        order => {
+            run.step(weight(left, right))?;
+            Ok(ordered(order, left, right))
+        }
+    }
+}
+
+/// Long texts and numbers cost more than a step, as far as they must be looked at.
+fn weight(left: &Value, right: &Value) -> usize {
+    match (left, right) {
+        (Value::String(a), Value::String(b)) => a.len().min(b.len()) / 256,
+        (Value::Number(a), Value::Number(b)) => a.weight().min(b.weight()) / 16,
+        _ => 0,
     }
 }
 
@@ -57,7 +69,7 @@ pub(crate) fn equal(run: &mut Run<'_>, left: &Value, right: &Value) -> Result<Op
 }
 
 fn equal_at(run: &mut Run<'_>, left: &Value, right: &Value, depth: usize) -> Result<Option<bool>, EvalError> {
-    run.step(1)?;
+    run.step(1 + weight(left, right))?;
     if depth > DEPTH_MAX {
         return Err(run.too_deep());
     }

@@ -13,13 +13,16 @@ use regex::Regex;
 use self::locals::Local;
 use crate::ast::{Comparison, Expr, RangeExpr, Step};
 use crate::expression::{Env, EvalError};
+use crate::number::Number;
 use crate::scope::Scope;
 use crate::value::{Range, Value, put_entry};
-use crate::{arithmetic, compare, temporal};
+use crate::{arithmetic, compare, json, temporal};
 
 pub(crate) type Outcome = Result<Value, EvalError>;
 
-pub(crate) fn run(root: &Expr, scope: &dyn Scope, env: &Env) -> Outcome {
+/// `grows` says that the value may be nested deeper than the variables: then its depth is checked. So a value that goes
+/// through a thousand evaluations without ever being written is still one that may be dropped and compared.
+pub(crate) fn run(root: &Expr, grows: bool, scope: &dyn Scope, env: &Env) -> Outcome {
     let mut run = Run {
         scope,
         env,
@@ -30,7 +33,11 @@ pub(crate) fn run(root: &Expr, scope: &dyn Scope, env: &Env) -> Outcome {
         locals: Vec::new(),
         patterns: Vec::new(),
     };
-    run.eval(root)
+    let value = run.eval(root)?;
+    if grows {
+        run.check_depth(&value, 0)?;
+    }
+    Ok(value)
 }
 
 /// One evaluation: what it may still use, and the names that it has bound.
@@ -84,7 +91,7 @@ impl Run<'_> {
             Expr::In(value, tests) => self.in_tests(value, tests),
             Expr::InstanceOf(value, name) => self.instance_of(value, name),
             Expr::If(cases, otherwise) => self.conditional(cases, otherwise),
-            Expr::For(iterations, body) => self.for_each(iterations, body),
+            Expr::For(each) => self.for_each(each),
             Expr::Quantified(quantifier, iterations, body) => self.quantified(*quantifier, iterations, body),
             Expr::List(items) => self.list(items),
             Expr::Context(entries) => self.context(entries),
@@ -120,6 +127,26 @@ impl Run<'_> {
 
     pub(crate) fn too_deep(&self) -> EvalError {
         EvalError::Depth { depth_max: self.env.budget.depth_max }
+    }
+
+    /// An error if lists and contexts are nested deeper than JSON may be. Each is a step: values share their parts.
+    pub(crate) fn check_depth(&mut self, value: &Value, depth: usize) -> Result<(), EvalError> {
+        match value {
+            Value::List(items) => {
+                self.check_level(depth)?;
+                items.iter().try_for_each(|item| self.check_depth(item, depth + 1))
+            }
+            Value::Context(entries) => {
+                self.check_level(depth)?;
+                entries.iter().try_for_each(|(_, item)| self.check_depth(item, depth + 1))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_level(&mut self, depth: usize) -> Result<(), EvalError> {
+        self.step(1)?;
+        if depth >= json::DEPTH_MAX { Err(EvalError::Depth { depth_max: 128 }) } else { Ok(()) }
     }
 
     /// A string as a value, charged.
@@ -167,6 +194,7 @@ impl Run<'_> {
 
     fn negate(&mut self, inner: &Expr) -> Outcome {
         let value = self.eval(inner)?;
+        self.step(value.as_number().map_or(0, Number::weight))?;
         Ok(arithmetic::negate(&value))
     }
 
@@ -236,7 +264,9 @@ impl Run<'_> {
     fn call(&mut self, builtin: &'static crate::functions::Builtin, arguments: &[Expr]) -> Outcome {
         let mut values = Vec::with_capacity(arguments.len());
         for argument in arguments {
-            values.push(self.eval(argument)?);
+            let value = self.eval(argument)?;
+            self.step(value.as_number().map_or(0, Number::weight))?;
+            values.push(value);
         }
         if builtin.variadic {
             builtin.gather(&mut values);

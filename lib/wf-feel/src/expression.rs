@@ -5,6 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::analysis::Facts;
 use crate::ast::Expr;
 use crate::scope::Scope;
 use crate::value::Value;
@@ -16,6 +17,8 @@ pub struct Expression {
     source: Arc<str>,
     root: Arc<Expr>,
     variables: Arc<[Arc<str>]>,
+    /// The value may be nested deeper than the variables that it is made of.
+    grows: bool,
 }
 
 impl Expression {
@@ -23,8 +26,8 @@ impl Expression {
     /// so that a model with an unknown function is refused when it is deployed and not when it runs.
     pub fn parse(source: &str) -> Result<Expression, ParseError> {
         let root = parser::parse(source)?;
-        let variables = analysis::analyse(&root)?;
-        Ok(Expression { source: source.into(), root: Arc::new(root), variables })
+        let Facts { variables, growth } = analysis::analyse(&root)?;
+        Ok(Expression { source: source.into(), root: Arc::new(root), variables, grows: growth > 0 })
     }
 
     /// The text that was parsed, without the leading `=`.
@@ -40,8 +43,9 @@ impl Expression {
 
     /// Evaluates the expression. What the dialect calls a failure (an unknown variable, operands of wrong types) is
     /// `Value::Null`; only an exhausted budget, an unfulfilled `assert` and numbers out of range are errors.
+    /// A value is never nested deeper than JSON may be here, 128 levels.
     pub fn evaluate(&self, scope: &dyn Scope, env: &Env) -> Result<Value, EvalError> {
-        eval::run(&self.root, scope, env)
+        eval::run(&self.root, self.grows, scope, env)
     }
 }
 

@@ -3,12 +3,14 @@
 //! Next: one file per kind of argument.
 
 mod aggregates;
+mod base64;
 mod booleans;
 mod contexts;
 mod conversions;
 mod lists;
 mod numbers;
 mod patterns;
+mod ranges;
 mod strings;
 mod temporal;
 
@@ -58,14 +60,16 @@ impl Builtin {
 }
 
 pub(crate) fn find(name: &str) -> Option<&'static Builtin> {
-    const TABLES: [&[Builtin]; 9] = [
+    const TABLES: [&[Builtin]; 11] = [
         booleans::FUNCTIONS,
         strings::FUNCTIONS,
         patterns::FUNCTIONS,
+        base64::FUNCTIONS,
         numbers::FUNCTIONS,
         lists::FUNCTIONS,
         aggregates::FUNCTIONS,
         contexts::FUNCTIONS,
+        ranges::FUNCTIONS,
         temporal::FUNCTIONS,
         conversions::FUNCTIONS,
     ];

@@ -12,7 +12,7 @@ use crate::value::Value;
 /// Lists and objects inside one another, in both directions.
 pub(crate) const DEPTH_MAX: usize = 128;
 /// Values share their parts, so a small value can have a huge text.
-const BYTES_WRITTEN_MAX: usize = 64 << 20;
+const BYTES_WRITTEN_MAX: usize = 32 << 20;
 /// Objects with more members than this get an index while they are read.
 const MEMBERS_SEARCHED_MAX: usize = 16;
 

@@ -141,6 +141,14 @@ impl Number {
         i64::try_from(coefficient.checked_mul(scale)?).ok()
     }
 
+    /// What it costs to look at the number, in steps; nothing for everyday numbers.
+    pub(crate) fn weight(&self) -> usize {
+        match &self.repr {
+            Repr::Short { .. } => 0,
+            Repr::Long(long) => 1 + long.digits.len() / 4,
+        }
+    }
+
     pub fn is_zero(&self) -> bool {
         matches!(self.repr, Repr::Short { coefficient: 0, .. })
     }

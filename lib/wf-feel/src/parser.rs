@@ -23,7 +23,7 @@ type Parsed<T> = Result<T, ParseError>;
 
 pub(crate) fn parse(source: &str) -> Parsed<Expr> {
     let lexemes = lexer::lex(source)?;
-    let mut parser = Parser { source, lexemes, at: 0, nested: 0 };
+    let mut parser = Parser { source, lexemes, at: 0, nested: 0, reads_partial: false };
     let root = parser.expression()?;
     match parser.peek() {
         Token::End => Ok(root),
@@ -36,18 +36,26 @@ struct Parser<'a> {
     lexemes: Vec<Lexeme>,
     at: usize,
     nested: usize,
+    /// The name `partial` was met since the innermost `for` began.
+    reads_partial: bool,
 }
 
 impl Parser<'_> {
     fn expression(&mut self) -> Parsed<Expr> {
+        match self.peek() {
+            Token::Word(word) if self.starts_special(word) => self.nested(Parser::special),
+            _ => self.nested(Parser::disjunction),
+        }
+    }
+
+    /// One level deeper. Every cycle of calls in this parser leads through `expression`, or through the `sum` that an
+    /// end of a range is: all of them are counted here.
+    fn nested(&mut self, parse: fn(&mut Self) -> Parsed<Expr>) -> Parsed<Expr> {
         self.nested += 1;
         if self.nested > NESTED_MAX {
             return Err(self.error("the expression is nested too deeply"));
         }
-        let parsed = match self.peek() {
-            Token::Word(word) if self.starts_special(word) => self.special(),
-            _ => self.disjunction(),
-        };
+        let parsed = parse(self);
         self.nested -= 1;
         parsed
     }

@@ -29,7 +29,7 @@ pub enum FeelDateTime {
 
 impl FeelTime {
     pub fn parse(text: &str) -> Option<FeelTime> {
-        let (time, zone) = iso::time(text)?;
+        let (time, zone) = iso::time(text.strip_prefix('T').unwrap_or(text))?;
         Some(match zone {
             Some(zone) => FeelTime::Zoned(time, zone),
             None => FeelTime::Local(time),

@@ -163,6 +163,8 @@ fn membership() {
         ("x in (null)", "{}", "true"),
         ("5 in (? > 4)", "{}", "true"),
         ("5 in 5 and true", "{}", "true"),
+        ("5 in ? < 10", "{}", "true"),
+        ("5 in (> 6, ? < 3, 1)", "{}", "false"),
         ("date(\"2024-02-01\") in [date(\"2024-01-01\")..date(\"2024-03-01\")]", "{}", "true"),
         ("[1..5].start", "{}", "1"),
         ("[1..5]", "{}", "json error: write a range as JSON"),
@@ -233,6 +235,9 @@ fn lists_filters_and_loops() {
         ("for x in xs return {n: x.n, y: y}", r#"{"xs": [{"n": 1}], "y": 2}"#, r#"[{"n":1,"y":2}]"#),
         ("for x in y return x", "{}", "null"),
         ("for i in [1..3] return i", "{}", "[1,2,3]"),
+        ("for x in 1..5 return if (x = 1) then 1 else x + sum(partial)", "{}", "[1,3,7,15,31]"),
+        ("for i in 1..6 return if (i <= 2) then 1 else partial[-1] + partial[-2]", "{}", "[1,1,2,3,5,8]"),
+        ("for i in 1..3 return partial", "{}", "[[],[[]],[[],[[]]]]"),
         ("some x in [1,2,3] satisfies x > 2", "{}", "true"),
         ("every x in [1,2,3] satisfies x > 2", "{}", "false"),
         ("every x in [] satisfies x > 2", "{}", "true"),
@@ -328,6 +333,9 @@ fn functions_on_values_and_strings() {
         ("assert(x, x != null, \"x is missing\")", "{}", "error: x is missing"),
         ("from json(\"{\\\"a\\\": [1.0]}\")", "{}", r#"{"a":[1.0]}"#),
         ("to json({a: [1]})", "{}", r#""{\"a\":[1]}""#),
+        ("to base64(\"Camunda\") + to base64(\"FEEL\") + to base64(\"é\")", "{}", "\"Q2FtdW5kYQ==RkVFTA==w6k=\""),
+        ("from base64(\"Q2FtdW5kYQ==\") + from base64(\"RkVFTA\")", "{}", "\"CamundaFEEL\""),
+        ("from base64(\"!!!\")", "{}", "null"),
         ("uuid() = uuid()", "{}", "false"),
         ("matches(uuid(), \"^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$\")", "{}", "true"),
     ]);
@@ -431,6 +439,7 @@ fn dates_times_and_durations() {
         ("time(10, 30, 0)", "{}", "\"10:30:00\""),
         ("time(\"10:30:00+01:00\").time offset", "{}", "\"PT1H\""),
         ("time(\"25:00:00\")", "{}", "null"),
+        ("time(\"T10:30:00\")", "{}", "\"10:30:00\""),
         ("duration(\"PT90M\")", "{}", "\"PT1H30M\""),
         ("duration(\"P14M\")", "{}", "\"P1Y2M\""),
         ("duration(\"P1Y1D\")", "{}", "null"),
@@ -451,6 +460,38 @@ fn dates_times_and_durations() {
         ("week of year(@\"2019-09-17\")", "{}", "38"),
         ("last day of month(@\"2024-02-01\")", "{}", "\"2024-02-29\""),
         ("@\"nonsense\"", "{}", "null"),
+    ]);
+}
+
+#[test]
+fn ranges() {
+    check(&[
+        ("before(1, 10)", "{}", "true"),
+        ("before(1, [1..10])", "{}", "false"),
+        ("before(1, (1..10])", "{}", "true"),
+        ("before([1..10), 10)", "{}", "true"),
+        ("before([1..5], [5..10])", "{}", "false"),
+        ("after([5..10], [1..5))", "{}", "true"),
+        ("meets([1..5], [5..10])", "{}", "true"),
+        ("meets([1..5), [5..10])", "{}", "false"),
+        ("met by([5..10], [1..5])", "{}", "true"),
+        ("overlaps([1..5], [3..8])", "{}", "true"),
+        ("overlaps([1..5), [5..8])", "{}", "false"),
+        ("overlaps before([1..5], [3..8])", "{}", "true"),
+        ("overlaps after([3..8], [1..5])", "{}", "true"),
+        ("finishes(10, [1..10])", "{}", "true"),
+        ("finishes(10, [1..10))", "{}", "false"),
+        ("finished by([1..10], [5..10])", "{}", "true"),
+        ("includes([1..10], 5)", "{}", "true"),
+        ("includes([1..10), 10)", "{}", "false"),
+        ("during([2..3], [1..10])", "{}", "true"),
+        ("starts([1..5], [1..10])", "{}", "true"),
+        ("started by([1..10], 1)", "{}", "true"),
+        ("coincides([1..5], [1..5])", "{}", "true"),
+        ("coincides(3, 4)", "{}", "false"),
+        ("includes(5, 5)", "{}", "null"),
+        ("before(1, @\"2024-01-01\")", "{}", "null"),
+        ("before(point: 1, range: [5..6])", "{}", "true"),
     ]);
 }
 
@@ -488,6 +529,9 @@ fn variables_are_the_free_names() {
         ("sort(xs, function(l, r) l < r + q)", "q xs"),
         ("if a then b else c", "a b c"),
         ("now() + d", "d"),
+        ("for x in xs return partial", "xs"),
+        ("partial + 1", "partial"),
+        ("for x in partial return for y in partial return x", "partial"),
     ];
     for (source, expected) in rows {
         assert_eq!(names(source), expected, "{source}");

@@ -9,13 +9,20 @@ use crate::codec::write::Writer;
 
 /// All events of one command, as a JSON array.
 pub fn events_to_json(events: &[Event]) -> String {
+    events_to_json_each(events, |_| ())
+}
+
+/// The same; `visit` gets each event's own text, in order: what the audit's chain hashes.
+pub fn events_to_json_each(events: &[Event], mut visit: impl FnMut(&str)) -> String {
     let mut out = Writer::with_capacity(16 + events.len() * 128);
     out.open('[');
     for event in events {
+        let begin = out.item();
         out.open('{').text("type", event.what.name()).key("resource", event.resource);
         out.key_if("root", (event.root != 0).then_some(event.root)).name("payload");
         write_payload(&event.what, &mut out);
         out.close('}');
+        visit(out.since(begin));
     }
     out.close(']');
     out.finish()
@@ -130,5 +137,5 @@ fn write_other(what: &What, out: &mut Writer) {
 }
 
 fn write_process<'a>(process_id: &str, version: u32, out: &'a mut Writer) -> &'a mut Writer {
-    out.text("processId", process_id).int("version", i64::from(version))
+    out.text("processDefinitionId", process_id).int("version", i64::from(version))
 }

@@ -14,6 +14,16 @@ impl Writer {
         self.0
     }
 
+    /// Begins an item of an array; where its text begins, for [`Writer::since`].
+    pub fn item(&mut self) -> usize {
+        self.comma();
+        self.0.len()
+    }
+
+    pub fn since(&self, begin: usize) -> &str {
+        self.0.get(begin..).unwrap_or("")
+    }
+
     /// `{` or `[`, as the next item of an array or as a member's value.
     pub fn open(&mut self, bracket: char) -> &mut Writer {
         self.comma();
@@ -119,9 +129,10 @@ impl Writer {
         self.close('}')
     }
 
-    /// Between two items. Nothing but an opening bracket or a name's colon can precede a first one.
+    /// Between two items. Nothing but an opening bracket or a name's colon can precede a first one, and `item` may have
+    /// put the comma already.
     fn comma(&mut self) {
-        if !matches!(self.0.as_bytes().last(), None | Some(b'{' | b'[' | b':')) {
+        if !matches!(self.0.as_bytes().last(), None | Some(b'{' | b'[' | b':' | b',')) {
             self.0.push(',');
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::locals::Local;
 use super::{Outcome, Run};
-use crate::ast::{Expr, FilterKind, Iteration, Quantifier, SortExpr, Source};
+use crate::ast::{Expr, FilterKind, ForExpr, Iteration, Quantifier, SortExpr, Source};
 use crate::decimal;
 use crate::expression::EvalError;
 use crate::number::Number;
@@ -36,15 +36,30 @@ impl Items {
 }
 
 impl Run<'_> {
-    pub(super) fn for_each(&mut self, iterations: &[Iteration], body: &Expr) -> Outcome {
-        let mut results = Vec::new();
-        let complete = self.iterate(iterations, &mut |run| {
-            let value = run.eval(body)?;
+    pub(super) fn for_each(&mut self, each: &ForExpr) -> Outcome {
+        let mut results = Arc::new(Vec::new());
+        let complete = self.iterate(&each.iterations, &mut |run| {
+            let value = match each.reads_partial {
+                true => run.eval_with_partial(&each.body, &results)?,
+                false => run.eval(&each.body)?,
+            };
             run.allocate(size_of::<Value>())?;
-            results.push(value);
+            if Arc::strong_count(&results) > 1 {
+                // A result kept the list so far: it stays as it is, the next one is a copy.
+                run.allocate_items(results.len())?;
+            }
+            Arc::make_mut(&mut results).push(value);
             Ok(true)
         })?;
-        Ok(complete.map_or(Value::Null, |_| Value::list(results)))
+        Ok(complete.map_or(Value::Null, |_| Value::List(results)))
+    }
+
+    /// The body sees the results so far. Only here a value could nest once more with each round.
+    fn eval_with_partial(&mut self, body: &Expr, results: &Arc<Vec<Value>>) -> Outcome {
+        let partial = Local::Name("partial".into(), Value::List(results.clone()));
+        let value = self.with([partial], |run| run.eval(body))?;
+        self.check_depth(&value, 1)?;
+        Ok(value)
     }
 
     pub(super) fn quantified(&mut self, quantifier: Quantifier, iterations: &[Iteration], body: &Expr) -> Outcome {

@@ -17,19 +17,28 @@ pub(crate) enum Local {
 impl Run<'_> {
     /// The innermost binding, else the caller's variable, else null.
     pub(super) fn name(&mut self, name: &str) -> Outcome {
-        self.step(self.locals.len() / 16)?;
+        let (found, looked_at) = self.local(name);
+        self.step(looked_at / 16)?;
+        Ok(found.or_else(|| self.scope.get(name)).unwrap_or(Value::Null))
+    }
+
+    /// The innermost binding and how many names were looked at to find it.
+    fn local(&self, name: &str) -> (Option<Value>, usize) {
+        let mut looked_at = 0;
         for local in self.locals.iter().rev() {
-            match local {
-                Local::Name(bound, value) if bound.as_ref() == name => return Ok(value.clone()),
-                Local::Name(..) => {}
+            let found = match local {
+                Local::Name(bound, value) => (bound.as_ref() == name).then_some(value),
                 Local::Entries(context) => {
-                    if let Some(value) = context.entry(name) {
-                        return Ok(value.clone());
-                    }
+                    looked_at += context.as_context().map_or(0, <[_]>::len);
+                    context.entry(name)
                 }
+            };
+            looked_at += 1;
+            if let Some(value) = found {
+                return (Some(value.clone()), looked_at);
             }
         }
-        Ok(self.scope.get(name).unwrap_or(Value::Null))
+        (None, looked_at)
     }
 
     /// Runs `body` with some names bound and forgets them afterwards.

@@ -64,6 +64,8 @@ fn numbers(run: &mut Run<'_>, arguments: &[Value], of: fn(&[&Number]) -> Option<
     };
     run.step(items.len().saturating_mul(2))?;
     let numbers: Option<Vec<&Number>> = items.iter().map(Value::as_number).collect();
+    let weight = items.iter().filter_map(Value::as_number).map(Number::weight).sum();
+    run.step(weight)?;
     match numbers {
         Some(numbers) if !numbers.is_empty() => of(&numbers).map(Value::Number).ok_or(EvalError::Range),
         _ => Ok(Value::Null),

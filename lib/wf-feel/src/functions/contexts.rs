@@ -1,6 +1,6 @@
 //! Functions on contexts.
 //! It knows no paths: keys are strings, or lists of strings that lead inside.
-//! Next: `temporal`.
+//! Next: `ranges`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::eval::{Outcome, Run};
 use crate::value::{Value, put_entry};
 
 /// Keys of one `context put`; it bounds how much deeper the result may be.
-const KEYS_MAX: usize = 24;
+const KEYS_MAX: usize = 16;
 
 pub(super) const FUNCTIONS: &[Builtin] = &[
     Builtin::new("get value", &[&["context", "key"], &["m", "key"], &["context", "keys"]], get_value),
@@ -56,7 +56,7 @@ fn get_entries(run: &mut Run<'_>, arguments: &[Value]) -> Outcome {
 
 fn context_put(run: &mut Run<'_>, arguments: &[Value]) -> Outcome {
     match arguments {
-        [Value::Context(entries), Value::String(key), value] => put(run, entries, &[key.clone()], value),
+        [Value::Context(entries), Value::String(key), value] => put(run, entries, std::slice::from_ref(key), value),
         [Value::Context(entries), Value::List(keys), value] if (1..=KEYS_MAX).contains(&keys.len()) => {
             let keys = keys.iter().map(|key| match key {
                 Value::String(key) => Some(key.clone()),

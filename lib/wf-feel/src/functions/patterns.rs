@@ -1,6 +1,6 @@
 //! Functions with regular expressions, in time linear in the text. Patterns are Java's as far as they are regular:
 //! no look-around and no back-references, which give null.
-//! Next: `numbers`.
+//! Next: `base64`.
 
 use regex::{Captures, Regex, RegexBuilder};
 

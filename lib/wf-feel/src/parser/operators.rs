@@ -93,12 +93,12 @@ impl Parser<'_> {
         Ok(tests)
     }
 
-    /// Outside of parentheses a test is an operand: `x in a and b` is `(x in a) and b`.
+    /// Outside of parentheses a test is one comparison at most: `x in a and b` is `(x in a) and b`.
     fn test(&mut self, operand: bool) -> Parsed<Test> {
         if let Some(comparison) = self.take_order() {
             return Ok(Test::Compare(comparison, self.sum()?));
         }
-        Ok(Test::Is(if operand { self.sum()? } else { self.expression()? }))
+        Ok(Test::Is(if operand { self.nested(Parser::comparison)? } else { self.expression()? }))
     }
 
     /// A type's name, which may be of several words.
@@ -180,7 +180,7 @@ impl Parser<'_> {
     /// The rest of a range after its start: `..`, the end and a bracket.
     pub(super) fn range_end(&mut self, start: Expr, start_included: bool) -> Parsed<Expr> {
         self.expect_symbol("..")?;
-        let end = self.sum()?;
+        let end = self.nested(Parser::sum)?;
         let end_included = match self.peek() {
             Token::Symbol("]") => true,
             Token::Symbol(")" | "[") => false,

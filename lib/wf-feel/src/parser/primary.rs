@@ -75,7 +75,7 @@ impl Parser<'_> {
             Token::Symbol("[") => self.bracketed(),
             Token::Symbol("]") => {
                 self.advance();
-                let start = self.sum()?;
+                let start = self.nested(Parser::sum)?;
                 self.range_end(start, false)
             }
             Token::Symbol("{") => self.context(),
@@ -188,6 +188,7 @@ impl Parser<'_> {
             let full = self.call_name(at);
             return Err(crate::ParseError::new(at, format!("unknown function '{}'", excerpt(full.trim()))));
         }
+        self.reads_partial |= name.as_ref() == "partial";
         Ok(Expr::Name(name))
     }
 

@@ -3,7 +3,7 @@
 //! Next: back to `Parser::expression`.
 
 use super::{Parsed, Parser};
-use crate::ast::{Expr, Iteration, Quantifier, Source};
+use crate::ast::{Expr, ForExpr, Iteration, Quantifier, Source};
 use crate::lexer::Token;
 
 /// Iterators of one `for`; each is a loop inside the one before.
@@ -26,9 +26,7 @@ impl Parser<'_> {
             return self.conditional();
         }
         if self.take_word("for") {
-            let iterations = self.iterations()?;
-            self.expect_word("return")?;
-            return Ok(Expr::For(iterations, Box::new(self.expression()?)));
+            return self.for_each();
         }
         let quantifier = if self.take_word("every") { Quantifier::Every } else { Quantifier::Some };
         if quantifier == Quantifier::Some {
@@ -37,6 +35,15 @@ impl Parser<'_> {
         let iterations = self.iterations()?;
         self.expect_word("satisfies")?;
         Ok(Expr::Quantified(quantifier, iterations, Box::new(self.expression()?)))
+    }
+
+    fn for_each(&mut self) -> Parsed<Expr> {
+        let iterations = self.iterations()?;
+        self.expect_word("return")?;
+        let outside = std::mem::replace(&mut self.reads_partial, false);
+        let body = self.expression()?;
+        let reads_partial = std::mem::replace(&mut self.reads_partial, outside);
+        Ok(Expr::For(Box::new(ForExpr { iterations, body, reads_partial })))
     }
 
     /// A chain of `else if` is read in a loop: it is a list of cases, not a nesting.

@@ -1,0 +1,403 @@
+//! Room 3: one partition's actor. It owns time and I/O: drain envelopes, load what they need, execute, commit,
+//! and only then answer. One turn commits while the next is made on top of it; turns are released strictly in order.
+//! Next: `intake.rs`, how an envelope gets into a turn, then `partition.rs::execute`, then the store's commit.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use wf_core::RangeId;
+use wf_store::{Batch, CommitError, Opened};
+
+use crate::due::Place;
+use crate::engine::{EngineError, Shared};
+use crate::envelope::{Asked, Envelope, Reply};
+use crate::options::Options;
+use crate::partition::Partition;
+use crate::polls::Polls;
+use crate::stats;
+use crate::turn::Turn;
+
+/// Bytes of commands in one turn; the rest waits for the next.
+const TURN_BYTES_MAX: usize = 8 << 20;
+/// The actor looks around at least this often.
+pub const TICK: Duration = Duration::from_secs(1);
+
+pub struct Actor {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) partition: Partition,
+    pub(crate) options: Options,
+    mailbox: mpsc::Receiver<Envelope>,
+    pub(crate) started: Option<oneshot::Sender<Result<(), EngineError>>>,
+    pub(crate) standing: Standing,
+    /// The turn at hand and the position before it.
+    pub(crate) turn: Turn,
+    since: u64,
+    committing: Option<Committing>,
+    /// Envelopes of failed turns, to be executed again before anything new.
+    pub(crate) redo: VecDeque<Envelope>,
+    /// So many of them, the first ones, each in a turn of its own.
+    pub(crate) alone: usize,
+    /// Turns in a row that the store called a conflict.
+    pub(crate) conflicts: u32,
+    pub(crate) polls: Polls,
+    /// Queues with a ready job that somebody waits for.
+    pub(crate) filled: BTreeSet<RangeId>,
+    /// Committed clock changes whose consequences are not all committed.
+    clock_replies: Vec<(Box<Asked>, Reply)>,
+    /// Due entries that could not be applied; looked at again after the next commit.
+    pub(crate) skipped: BTreeSet<Place>,
+    /// The engine's own commands that are not tried any more.
+    pub(crate) given_up: BTreeSet<[u8; 16]>,
+    /// Something may have been kept long enough.
+    pub(crate) is_purging: bool,
+    /// After a failure own work, and taking the partition again, wait until then.
+    pub(crate) retry_from: Instant,
+    sweeping: Option<JoinHandle<()>>,
+    next_sweep: Instant,
+    pub(crate) next_flush: Instant,
+    next_look: Instant,
+    pub(crate) is_closing: bool,
+    is_drained: bool,
+}
+
+/// What the partition is to this actor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Somebody else may own it: it must be taken again before anything is done.
+    Lost,
+    /// Taken; the first command of its epoch is not durable yet, and nothing runs before it.
+    Taken,
+    Open,
+}
+
+/// A turn on its way to the disk.
+struct Committing {
+    turn: Turn,
+    batch: Arc<Batch>,
+    begun: Instant,
+    task: JoinHandle<Result<(), CommitError>>,
+}
+
+/// Starts the actor on a thread of its own; ready when its first command is durable.
+pub async fn start(mut actor: Actor) -> Result<(), EngineError> {
+    let (started, is_started) = oneshot::channel();
+    actor.started = Some(started);
+    let run = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        match runtime {
+            Ok(runtime) => runtime.block_on(actor.run()),
+            Err(error) => actor.fail_start(EngineError::Thread(error)),
+        }
+    };
+    let thread = std::thread::Builder::new().name("wf-actor".to_owned()).spawn(run);
+    thread.map_err(EngineError::Thread)?;
+    is_started.await.unwrap_or_else(|_| Err(EngineError::Epoch("the actor stopped".to_owned())))
+}
+
+impl Actor {
+    pub fn new(shared: Arc<Shared>, opened: Opened, mailbox: mpsc::Receiver<Envelope>, options: Options) -> Actor {
+        let now = Instant::now();
+        Actor {
+            shared,
+            partition: Partition::new(&opened, &options),
+            mailbox,
+            started: None,
+            standing: Standing::Taken,
+            turn: Turn::default(),
+            since: opened.fence.old_position,
+            committing: None,
+            redo: VecDeque::new(),
+            alone: 0,
+            conflicts: 0,
+            polls: Polls::new(options.mailbox_max),
+            filled: BTreeSet::new(),
+            clock_replies: Vec::new(),
+            skipped: BTreeSet::new(),
+            given_up: BTreeSet::new(),
+            is_purging: false,
+            retry_from: now,
+            sweeping: None,
+            next_sweep: now + Duration::from_millis(options.sweep_ms),
+            next_flush: now,
+            next_look: now + TICK,
+            is_closing: false,
+            is_drained: false,
+            options,
+        }
+    }
+
+    pub(crate) fn fail_start(&mut self, error: EngineError) {
+        if let Some(started) = self.started.take() {
+            self.close();
+            self.is_drained = true;
+            let _ = started.send(Err(error));
+        }
+    }
+
+    async fn run(mut self) {
+        let _stopped = Stopped(self.shared.clone());
+        let mut arrived = Vec::with_capacity(self.options.turn_max);
+        loop {
+            self.work().await;
+            self.commit_or_release();
+            if self.committing.is_none() && self.redo.is_empty() && self.turn.is_empty() {
+                if self.is_quiet() {
+                    self.release_clock();
+                }
+                if self.is_closing && self.is_drained {
+                    break;
+                }
+            }
+            let room = self.room();
+            let wake = self.next_wake();
+            tokio::select! {
+                biased;
+                committed = committed(&mut self.committing) => self.settle(committed).await,
+                () = self.shared.stopping.notified(), if !self.is_closing => self.close(),
+                count = self.mailbox.recv_many(&mut arrived, room), if room > 0 && !self.is_drained => {
+                    for envelope in arrived.drain(..) {
+                        self.take(envelope).await;
+                    }
+                    if count == 0 {
+                        // Also when the last handle was dropped without a word.
+                        self.close();
+                        self.is_drained = true;
+                    }
+                }
+                () = tokio::time::sleep_until(wake.into()) => (),
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        self.is_closing = true;
+        self.mailbox.close();
+        for asked in self.polls.take_all() {
+            self.answer_empty(asked);
+        }
+    }
+
+    /// What is to be done before the mailbox is looked at.
+    async fn work(&mut self) {
+        if self.standing != Standing::Open && self.committing.is_none() {
+            self.take_up().await;
+        }
+        if self.standing == Standing::Open {
+            self.redo_some().await;
+            if self.redo.is_empty() && !self.turn.is_alone {
+                self.do_due_work().await;
+            }
+            self.serve_polls().await;
+            self.flush_tally();
+            self.sweep_now_and_then();
+        }
+        self.end_polls();
+    }
+
+    /// In single steps, or with a full turn, what arrives waits in the mailbox.
+    fn room(&self) -> usize {
+        match self.standing {
+            Standing::Taken => 0,
+            Standing::Open if !self.redo.is_empty() || !self.has_room() => 0,
+            Standing::Open | Standing::Lost => self.options.turn_max.saturating_sub(self.turn.items.len()).max(1),
+        }
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        let turn = &self.turn;
+        turn.items.len() < self.options.turn_max && turn.bytes() <= TURN_BYTES_MAX && !turn.is_alone
+    }
+
+    fn next_wake(&self) -> Instant {
+        let now = Instant::now();
+        let mut wake = now + TICK;
+        if let Some(end) = self.polls.next_end() {
+            wake = wake.min(end);
+        }
+        if self.committing.is_some() {
+            return wake;
+        }
+        if self.standing != Standing::Open || !self.is_ready() {
+            wake = wake.min(self.retry_from);
+        }
+        if self.standing == Standing::Open && !self.redo.is_empty() {
+            wake = now;
+        }
+        match self.own_work_due_in() {
+            Some(due_in) => wake.min((now + due_in).max(self.retry_from)),
+            None => wake,
+        }
+    }
+
+    fn flush_tally(&mut self) {
+        let now = Instant::now();
+        let is_time = now >= self.next_flush || self.is_closing || !self.turn.is_empty();
+        if !self.turn.is_alone && is_time && !self.shared.tally.is_empty() {
+            self.turn.tallied.extend(self.shared.tally.take());
+            self.next_flush = now + TICK;
+        }
+    }
+
+    fn end_polls(&mut self) {
+        let now = Instant::now();
+        if now >= self.next_look {
+            self.polls.drop_gone();
+            self.next_look = now + TICK;
+        }
+        if !self.turn.is_alone {
+            for asked in self.polls.take_over(now) {
+                self.answer_empty(asked);
+            }
+        }
+    }
+
+    fn sweep_now_and_then(&mut self) {
+        let is_sweeping = self.sweeping.as_ref().is_some_and(|sweep| !sweep.is_finished());
+        if Instant::now() < self.next_sweep || self.is_closing || is_sweeping {
+            return;
+        }
+        self.next_sweep = Instant::now() + Duration::from_millis(self.options.sweep_ms);
+        self.is_purging = true;
+        let (store, now) = (self.shared.store.clone(), self.partition.committed_time());
+        self.sweeping = Some(tokio::spawn(async move { sweep(&*store, now).await }));
+    }
+
+    /// A turn that writes nothing is released as soon as every earlier one is.
+    fn commit_or_release(&mut self) {
+        if self.committing.is_some() {
+            return;
+        }
+        self.probe_if_needed();
+        if self.turn.is_empty() {
+            self.turn.is_alone = false;
+            return;
+        }
+        let mut turn = std::mem::take(&mut self.turn);
+        if turn.writes_nothing() {
+            stats::tell(&mut turn, self.partition.id);
+            turn.release();
+            return;
+        }
+        turn.is_quiet = self.shared.clock.is_test() && self.is_quiet();
+        let rows = self.partition.cache.changes();
+        let (fence, head) = self.partition.close_turn(self.since);
+        self.partition.cache.next_layer();
+        self.since = fence.new_position;
+        let batch = turn.batch(fence, head, rows);
+        let (store, sent) = (self.shared.store.clone(), batch.clone());
+        let task = tokio::spawn(async move { store.commit(sent).await });
+        self.committing = Some(Committing { turn, batch, begun: Instant::now(), task });
+    }
+
+    /// Without requests nothing else would tell that the store works again.
+    fn probe_if_needed(&mut self) {
+        let may_probe = self.standing == Standing::Open && !self.is_ready() && !self.is_closing;
+        if may_probe && self.turn.is_empty() && Instant::now() >= self.retry_from {
+            self.turn.is_probe = true;
+        }
+    }
+
+    fn is_ready(&self) -> bool {
+        self.shared.ready.load(Ordering::Acquire)
+    }
+
+    async fn settle(&mut self, committed: Result<(), CommitError>) {
+        let Some(done) = self.committing.take() else { return };
+        match committed {
+            Ok(()) => self.release(done),
+            Err(error) => self.recover(done.turn, error).await,
+        }
+    }
+
+    fn release(&mut self, done: Committing) {
+        let Committing { mut turn, batch, begun, .. } = done;
+        self.partition.settle(&batch.fence, batch.head);
+        self.shared.last_time.fetch_max(batch.head.last_time, Ordering::AcqRel);
+        batch.records.iter().for_each(|entry| self.shared.replays.add(entry));
+        if !batch.outbox.is_empty() || !batch.outbox_retries.is_empty() {
+            self.shared.outbox_filled.notify_one();
+        }
+        stats::tell_commit(&turn, begun.elapsed(), self.mailbox.len(), self.partition.id);
+        stats::tell(&mut turn, self.partition.id);
+        self.conflicts = 0;
+        self.shared.ready.store(true, Ordering::Release);
+        if !batch.log.is_empty() {
+            self.skipped.clear();
+        }
+        wf_store::failpoint::hit("before-answer");
+        self.clock_replies.extend(turn.release());
+        if turn.is_quiet {
+            self.release_clock();
+        }
+        if turn.opens_epoch {
+            self.standing = Standing::Open;
+            self.started.take().into_iter().for_each(|started| drop(started.send(Ok(()))));
+        }
+    }
+
+    pub(crate) fn reset_since(&mut self) {
+        self.since = self.partition.position();
+    }
+
+    /// Clock changes are answered when all that fell due has committed.
+    fn release_clock(&mut self) {
+        self.clock_replies.drain(..).for_each(|(asked, reply)| asked.answer(reply));
+    }
+
+    /// All that is due is done, or on its way to the disk.
+    fn is_quiet(&self) -> bool {
+        let is_at_work = self.is_closing || self.standing == Standing::Open;
+        is_at_work && self.redo.is_empty() && self.own_work_due_in() != Some(Duration::ZERO)
+    }
+}
+
+/// Says that the actor has stopped, however it came to that.
+struct Stopped(Arc<Shared>);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        self.0.ready.store(false, Ordering::Release);
+        self.0.is_stopped.store(true, Ordering::Release);
+        self.0.stopped.notify_waiters();
+    }
+}
+
+/// Waits for the commit under way; for ever where there is none.
+async fn committed(committing: &mut Option<Committing>) -> Result<(), CommitError> {
+    match committing {
+        None => std::future::pending().await,
+        Some(committing) => {
+            let joined = (&mut committing.task).await;
+            joined.unwrap_or_else(|panic| Err(CommitError::Unknown(panic.to_string())))
+        }
+    }
+}
+
+/// Rows that the store drops in one transaction.
+const SWEEP_ROWS_MAX: usize = 10_000;
+
+/// What expires faster than one slice a minute must not pile up.
+async fn sweep(store: &dyn wf_store::Store, now: wf_core::Millis) {
+    loop {
+        match store.sweep(now, SWEEP_ROWS_MAX).await {
+            Ok(dropped) => {
+                metrics::counter!("wf_key_store_swept_total").increment(dropped as u64);
+                if dropped < SWEEP_ROWS_MAX {
+                    break;
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "failed to sweep expired records");
+                break;
+            }
+        }
+        tokio::task::yield_now().await;
+    }
+    if let Err(error) = store.idle().await {
+        tracing::warn!(%error, "failed to move the write-ahead log");
+    }
+}

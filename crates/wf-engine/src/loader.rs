@@ -1,0 +1,58 @@
+//! Brings what a command misses into the cache: rows and ranges from the store, processes compiled from their XML.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use wf_core::draft::Base;
+use wf_core::rows::Definition;
+use wf_core::{Key, Need, Row, RowId};
+use wf_model::Process;
+use wf_store::{Needs, Store};
+
+use crate::cache::Cache;
+use crate::request::Refusal;
+
+pub async fn load(store: &dyn Store, cache: &mut Cache, needs: Needs) -> Result<(), Refusal> {
+    let processes: BTreeSet<Key> = needs.core.iter().filter_map(process_of).collect();
+    let loaded = store.load(needs).await.map_err(|error| {
+        tracing::error!(%error, "failed to load");
+        Refusal::Unavailable { reason: error.to_string() }
+    })?;
+    cache.add(loaded);
+    for definition in processes {
+        let process = compile(cache, definition)?;
+        cache.add_process(definition, process);
+    }
+    Ok(())
+}
+
+fn process_of(need: &Need) -> Option<Key> {
+    match need {
+        Need::Process(definition) => Some(*definition),
+        Need::Row(_) | Need::Range(..) => None,
+    }
+}
+
+/// Once per definition and run of the engine: it was compiled at its deployment too, so a failure is the engine's fault.
+fn compile(cache: &Cache, key: Key) -> Result<Arc<Process>, Refusal> {
+    let Some(Row::Definition(definition)) = cache.row(&RowId::Definition(key)).flatten() else {
+        return Err(broken(key, "its row is missing"));
+    };
+    match wf_model::compile(&definition.xml) {
+        Ok(processes) => pick(processes, &definition).ok_or_else(|| broken(key, "its process is not in its XML")),
+        Err(problems) => {
+            let first = problems.first().map_or_else(String::new, ToString::to_string);
+            Err(broken(key, &first))
+        }
+    }
+}
+
+fn pick(processes: Vec<Process>, definition: &Definition) -> Option<Arc<Process>> {
+    processes.into_iter().find(|process| process.process_id == definition.process_id).map(Arc::new)
+}
+
+fn broken(definition: Key, reason: &str) -> Refusal {
+    let error_id = crate::engine::error_id();
+    tracing::error!(%error_id, definition, reason, "a stored definition cannot be used");
+    Refusal::Internal { error_id }
+}

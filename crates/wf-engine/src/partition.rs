@@ -1,0 +1,409 @@
+//! Room 4: one envelope against what is loaded. Synchronous: no I/O, no clock. The verdict under a key first,
+//! then the decision (`decided.rs`), then everything that must be stored is filed in the turn. Next: the store's commit.
+
+use std::sync::Arc;
+
+use wf_core::draft::Changes;
+use wf_core::rows::Text;
+use wf_core::{Command, Context, Millis, Outcome, RangeId, Row, RowId, canonical, draft::Base};
+use wf_idempotency::decide::{Policy, Verdict};
+use wf_idempotency::record::{Answer, Record, State};
+use wf_store::{Fence, Head, LogEntry, Needs, Opened, OutboxState, RecordEntry, RecordId, SuppressedKind, TestClock};
+
+use crate::cache::Cache;
+use crate::decided::{self, Actor, Around, Decided, Filing, request_id};
+use crate::envelope::{Asked, Own, Reply};
+use crate::options::{Options, SinkRule};
+use crate::request::{Answered, Ask, OutboxRefusal, Passport, Refusal};
+use crate::suppressed::Note;
+use crate::turn::Turn;
+
+/// What a repeat is told to wait when its record says that the first request still runs.
+const RETRY_AFTER_MS: i64 = 1_000;
+
+pub struct Partition {
+    pub id: u16,
+    pub cache: Cache,
+    epoch: u64,
+    /// Where the last committed turn left things.
+    committed: Working,
+    /// Where the turn at hand stands.
+    working: Working,
+    sinks: Vec<SinkRule>,
+    source: Text,
+    inspect: Option<fn(&Command)>,
+}
+
+#[derive(Clone, Copy)]
+struct Working {
+    position: u64,
+    head: Head,
+}
+
+/// What became of an envelope.
+pub enum Executed {
+    Reply(Reply),
+    /// A poll that found nothing; it may wait.
+    Empty,
+}
+
+/// What became of one of the engine's own commands.
+pub enum OwnResult {
+    Done,
+    /// What it was about was gone.
+    Nothing,
+    /// The log has it already.
+    Known,
+    Failed(Refusal),
+}
+
+impl Partition {
+    pub fn new(opened: &Opened, options: &Options) -> Partition {
+        let working = Working::of(opened);
+        Partition {
+            id: opened.fence.partition,
+            cache: Cache::new(options.cache),
+            epoch: opened.fence.epoch,
+            committed: working,
+            working,
+            sinks: options.sinks.clone(),
+            source: options.source.clone(),
+            inspect: options.inspect,
+        }
+    }
+
+    /// The turn at hand and all that was built on it never existed.
+    pub fn drop_uncommitted(&mut self) {
+        self.cache.clear();
+        self.working = self.committed;
+    }
+
+    /// After the partition was taken anew.
+    pub fn reopen(&mut self, opened: &Opened) {
+        self.epoch = opened.fence.epoch;
+        self.committed = Working::of(opened);
+        self.drop_uncommitted();
+    }
+
+    /// Where the turn at hand stands.
+    pub fn head(&self) -> &Head {
+        &self.working.head
+    }
+
+    pub fn committed_time(&self) -> Millis {
+        self.committed.head.last_time
+    }
+
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    pub fn position(&self) -> u64 {
+        self.working.position
+    }
+
+    /// Command time: never behind the last command's.
+    pub fn time(&self, now: Millis) -> Millis {
+        now.max(self.working.head.last_time)
+    }
+
+    pub fn set_clock(&mut self, clock: TestClock) {
+        self.working.head.clock = Some(clock);
+    }
+
+    /// The fence and head of the turn at hand, which ends here; the next one goes on from them.
+    pub fn close_turn(&mut self, since: u64) -> (Fence, Head) {
+        let fence =
+            Fence { partition: self.id, epoch: self.epoch, old_position: since, new_position: self.working.position };
+        (fence, self.working.head)
+    }
+
+    pub fn settle(&mut self, fence: &Fence, head: Head) {
+        self.committed = Working { position: fence.new_position, head };
+        self.cache.settle();
+    }
+
+    /// A request. On a miss nothing has changed and it is simply run again.
+    pub fn execute(&mut self, asked: &Asked, turn: &mut Turn, now: Millis) -> Result<Executed, Needs> {
+        if let Some(passport) = &asked.request.passport
+            && let Some(reply) = self.verdict(asked, passport, turn, now)?
+        {
+            return Ok(Executed::Reply(reply));
+        }
+        match &asked.request.ask {
+            Ask::Command(command) => self.run(asked, command, turn, now),
+            Ask::RetryOutbox { id, force } => self.retry_outbox(asked, id, *force, turn, now),
+            // The actor owns the clock and turns the change into a command of its own.
+            Ask::SetClock(_) => {
+                Ok(Executed::Reply(Reply::Refused(Refusal::Unavailable { reason: "clock".to_owned() })))
+            }
+        }
+    }
+
+    /// What the record under the key says; `None`: run it.
+    fn verdict(
+        &mut self,
+        asked: &Asked,
+        passport: &Passport,
+        turn: &mut Turn,
+        now: Millis,
+    ) -> Result<Option<Reply>, Needs> {
+        let id = record_id(asked, passport);
+        let Some(record) = self.cache.record(&id) else {
+            return Err(Needs { records: [id].into(), ..Needs::default() });
+        };
+        let policy = Policy::default();
+        let verdict = wf_idempotency::decide::decide(record.as_deref(), &passport.fingerprint, &policy, now);
+        let reply = match verdict {
+            Verdict::Fresh => return Ok(None),
+            Verdict::Replay(answer) => {
+                let note = Note::new(asked, passport, SuppressedKind::Replay, now);
+                *turn.stats.replays.entry(passport.route).or_default() += 1;
+                note.log_replay(record.as_deref().map_or(now, |record| record.created_ms));
+                turn.suppressed.push(note.into_entry());
+                Reply::Answered(Answered { answer: answer.clone(), replayed: true })
+            }
+            Verdict::Mismatch => {
+                let note = Note::new(asked, passport, SuppressedKind::Conflict, now);
+                turn.stats.conflicts += 1;
+                note.log_conflict();
+                turn.suppressed.push(note.into_entry());
+                Reply::Refused(Refusal::Conflict)
+            }
+            // The engine writes its records done in the turn: these states are never stored by it.
+            _ => Reply::Refused(Refusal::InProgress { retry_after_ms: RETRY_AFTER_MS }),
+        };
+        Ok(Some(reply))
+    }
+
+    fn run(&mut self, asked: &Asked, command: &Command, turn: &mut Turn, now: Millis) -> Result<Executed, Needs> {
+        let request = &asked.request;
+        let key = request.passport.as_ref().map(|passport| passport.key.as_str());
+        let context = self.context(&request.tenant, now, key.unwrap_or(""));
+        let actor = Actor::Client { name: &request.actor, render: key.map(|_| request.render) };
+        let decided = match decided::prepare(&self.around(), command, &context, &actor)? {
+            Ok(decided) => decided,
+            Err(refusal) => return Ok(Executed::Reply(Reply::Refused(refusal))),
+        };
+        if matches!(&decided.outcome, Outcome::Activated(jobs) if jobs.is_empty()) {
+            return Ok(Executed::Empty);
+        }
+        self.keep_compiled(command, &decided.outcome);
+        note_skipped(&decided.outcome, command, &self.cache, turn);
+        let Decided { outcome, changes, answer, filing } = decided;
+        if let Some(filing) = filing {
+            let id = request_id(now, &request.tenant, key, &asked.nonce);
+            self.file(command.verb(), &context, id, filing, changes, turn);
+        }
+        Ok(Executed::Reply(match (answer, &request.passport) {
+            (Some(answer), Some(passport)) => self.file_record(asked, passport, answer, turn, now),
+            _ => Reply::Outcome(outcome),
+        }))
+    }
+
+    fn around(&self) -> Around<'_> {
+        Around {
+            base: &self.cache,
+            partition: self.id,
+            next_counter: self.working.head.next_counter,
+            chain: self.working.head.chain,
+            sinks: &self.sinks,
+            source: &self.source,
+            inspect: self.inspect,
+        }
+    }
+
+    /// A deployment brings its processes compiled: they need not be compiled again at their first instance.
+    fn keep_compiled(&mut self, command: &Command, outcome: &Outcome) {
+        let (Command::Deploy { resources }, Outcome::Deployed(deployed)) = (command, outcome) else { return };
+        let processes = resources.iter().flat_map(|resource| &resource.processes);
+        for (process, deployed) in processes.zip(deployed).filter(|(_, deployed)| !deployed.duplicate) {
+            self.cache.add_process(deployed.key, process.clone());
+        }
+    }
+
+    fn context(&self, tenant: &Text, now: Millis, origin: &str) -> Context {
+        Context {
+            tenant: tenant.clone(),
+            now,
+            partition: self.id,
+            position: self.working.position + 1,
+            origin: origin.into(),
+        }
+    }
+
+    /// Nothing in here can fail: what could was done before.
+    fn file(
+        &mut self,
+        verb: &'static str,
+        context: &Context,
+        id: [u8; 16],
+        filing: Filing,
+        changes: Changes,
+        turn: &mut Turn,
+    ) {
+        turn.filled.extend(filled(&changes));
+        turn.stats.incidents += new_incidents(&changes);
+        *turn.stats.verbs.entry(verb).or_default() += 1;
+        let counter = self.working.head.next_counter;
+        let next_counter = changes.next_counter;
+        let mut digest = self.working.head.digest;
+        if counter != next_counter {
+            digest = digest.wrapping_sub(canonical::digest_of_counters(self.id, counter));
+            digest = digest.wrapping_add(canonical::digest_of_counters(self.id, next_counter));
+        }
+        self.cache.apply(changes, |old, new| digest = canonical::shift(digest, old, new));
+        turn.log_bytes += filing.payload.len();
+        turn.audit.extend(filing.audit);
+        turn.outbox.extend(filing.outbox);
+        turn.log.push(LogEntry {
+            position: context.position,
+            id,
+            time: context.now,
+            tenant: filing.tenant,
+            verb,
+            payload: filing.payload,
+            digest,
+        });
+        self.working.position = context.position;
+        let head = &mut self.working.head;
+        (head.next_counter, head.digest, head.chain, head.last_time) =
+            (next_counter, digest, filing.chain, context.now);
+    }
+
+    /// The answer is stored in the same transaction as the effect.
+    fn file_record(
+        &mut self,
+        asked: &Asked,
+        passport: &Passport,
+        answer: Answer,
+        turn: &mut Turn,
+        now: Millis,
+    ) -> Reply {
+        let id = record_id(asked, passport);
+        let record = Arc::new(Record {
+            fingerprint: passport.fingerprint,
+            mac_key_id: passport.mac_key_id,
+            created_ms: now,
+            expires_ms: now.saturating_add(passport.ttl_ms),
+            state: State::Completed(answer.clone()),
+        });
+        self.cache.file_record(id.clone(), record.clone());
+        turn.records.push(RecordEntry { id, key_hash: passport.key_hash, route: passport.route, record });
+        Reply::Answered(Answered { answer, replayed: false })
+    }
+
+    fn retry_outbox(
+        &mut self,
+        asked: &Asked,
+        id: &wf_store::OutboxId,
+        force: bool,
+        turn: &mut Turn,
+        now: Millis,
+    ) -> Result<Executed, Needs> {
+        let Some(row) = self.cache.outbox(id) else {
+            return Err(Needs { outbox: [id.clone()].into(), ..Needs::default() });
+        };
+        let row = row.filter(|row| row.entry.tenant == asked.request.tenant);
+        let is_late = |row: &wf_store::OutboxRow| {
+            row.state == OutboxState::Shipped && self.is_past_window(&id.sink, row.shipped_at, now)
+        };
+        let refusal = match row {
+            None => Some(OutboxRefusal::NotFound),
+            Some(row) if !force && is_late(row) => Some(OutboxRefusal::PastWindow),
+            Some(_) => None,
+        };
+        if let Some(refusal) = refusal {
+            return Ok(Executed::Reply(Reply::Refused(Refusal::Outbox(refusal))));
+        }
+        let outcome = Outcome::Done { applied: true };
+        let passport = asked.request.passport.as_ref();
+        let answer = passport.map(|_| (asked.request.render)(&outcome));
+        turn.outbox_retries.push(id.clone());
+        Ok(Executed::Reply(match (answer, passport) {
+            (Some(answer), Some(passport)) => self.file_record(asked, passport, answer, turn, now),
+            _ => Reply::Outcome(outcome),
+        }))
+    }
+
+    /// The broker may have forgotten the id: a repeat would be a second message.
+    fn is_past_window(&self, sink: &str, shipped_at: Millis, now: Millis) -> bool {
+        let rule = self.sinks.iter().find(|rule| &*rule.name == sink);
+        rule.is_none_or(|rule| now.saturating_sub(shipped_at) >= rule.window_ms)
+    }
+
+    /// One of the engine's own commands. Known ids are dropped before anything is done.
+    pub fn execute_own(&mut self, own: &Own, turn: &mut Turn, now: Millis) -> Result<OwnResult, Needs> {
+        if own.may_be_known {
+            match self.cache.is_command_known(&own.id) {
+                None => return Err(Needs { commands: [own.id].into(), ..Needs::default() }),
+                Some(true) => {
+                    turn.stats.commands_deduplicated += 1;
+                    return Ok(OwnResult::Known);
+                }
+                Some(false) => (),
+            }
+        }
+        let mut context = self.context(&Text::from(""), now, "");
+        if matches!(own.command, Command::OpenEpoch { .. }) {
+            context.position = context.position.max(wf_core::ids::epoch_floor(now));
+        }
+        let decided = match decided::prepare(&self.around(), &own.command, &context, &Actor::Engine)? {
+            Ok(decided) => decided,
+            Err(refusal) => return Ok(OwnResult::Failed(refusal)),
+        };
+        let Some(filing) = decided.filing else { return Ok(OwnResult::Nothing) };
+        if matches!(own.command, Command::ExpireLease { .. }) {
+            turn.stats.leases_expired += 1;
+        }
+        self.file(own.command.verb(), &context, own.id, filing, decided.changes, turn);
+        Ok(OwnResult::Done)
+    }
+}
+
+impl Working {
+    /// The digest of nothing is that of the counters: a fresh partition's row cannot know it.
+    fn of(opened: &Opened) -> Working {
+        let mut head = opened.head;
+        if opened.fence.old_position == 0 {
+            head.digest = canonical::digest_of_counters(opened.fence.partition, head.next_counter);
+        }
+        Working { position: opened.fence.old_position, head }
+    }
+}
+
+fn record_id(asked: &Asked, passport: &Passport) -> RecordId {
+    RecordId { tenant: asked.request.tenant.clone(), key: passport.key.as_str().into() }
+}
+
+fn filled(changes: &Changes) -> impl Iterator<Item = RangeId> {
+    changes.moved.iter().filter_map(|(range, sorts)| {
+        let is_ready = matches!(range, RangeId::Ready { .. });
+        (is_ready && sorts.values().any(|added| *added)).then(|| range.clone())
+    })
+}
+
+fn new_incidents(changes: &Changes) -> u64 {
+    let created = |event: &&wf_core::Event| matches!(event.what, wf_core::event::What::IncidentCreated { .. });
+    changes.events.iter().filter(created).count() as u64
+}
+
+/// Work that was asked for again and had been done: counted, so that a spike is seen.
+fn note_skipped(outcome: &Outcome, command: &Command, cache: &Cache, turn: &mut Turn) {
+    let mut skip = |job: u64| {
+        if let Some(Row::Job(job)) = cache.row(&RowId::Job(job)).flatten() {
+            *turn.stats.jobs_skipped.entry(job.job_type.clone()).or_default() += 1;
+        }
+    };
+    match (outcome, command) {
+        (Outcome::Completed { duplicate: true }, Command::CompleteJob { holder, .. }) => skip(holder.job),
+        (Outcome::Step { recorded: false, .. }, Command::RecordStep { holder, .. }) => skip(holder.job),
+        (Outcome::CompletedMany(results), _) => {
+            results.iter().filter(|(_, result)| *result == Ok(true)).for_each(|(job, _)| skip(*job));
+        }
+        (Outcome::Published { duplicate: true, misuse: true, .. }, Command::PublishMessage { name, .. }) => {
+            tracing::warn!(message = %name, "a message id was used again with other content");
+        }
+        _ => (),
+    }
+}
