@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use wf_core::rows::*;
-use wf_core::{Key, Row, ids};
+use wf_core::{Key, Need, RangeId, Row, RowId, ids};
 use wf_idempotency::Fingerprint;
 use wf_idempotency::record::{Answer, Record, State};
 use wf_store::*;
@@ -36,6 +36,7 @@ async fn main() {
             Some(batch)
         })
         .await;
+        loads(&store, &mut load, &started, starts).await;
         let mut waiting = started.chunks(starts);
         report(&store, "activate", starts, seconds, || waiting.next().map(|some| load.activate(some))).await;
         let mut active = started.chunks(starts);
@@ -81,6 +82,38 @@ async fn report(
         (nanos("wf-writer") - writer) as f64 / 1e3 / (commits.len() * instances) as f64,
         (nanos("wf-checkpoint") - checkpoint) as f64 / 1e3 / (commits.len() * instances) as f64,
     );
+}
+
+/// What completions load where nothing is cached: job, element, scope, variables and the absence of a record each.
+async fn loads(store: &SqliteStore, load: &mut Load, started: &[Started], jobs: usize) {
+    let (begin, mut loads) = (Instant::now(), 0);
+    // Spread over the whole store: no two neighbours.
+    let step = (started.len() / jobs).max(1);
+    while loads < 200 {
+        let mut needs = Needs::default();
+        for one in started.iter().skip(loads % step).step_by(step).take(jobs) {
+            needs.core.insert(Need::Row(RowId::Job(one.job)));
+            needs.core.insert(Need::Row(RowId::Element { scope: one.instance, key: one.element }));
+            needs.core.insert(Need::Row(RowId::Scope(one.instance)));
+            needs.core.insert(Need::Range(RangeId::Variables(one.instance), None));
+            needs.records.insert(RecordId { tenant: "default".into(), key: load.uuid().into() });
+        }
+        store.load(needs).await.expect("load");
+        loads += 1;
+    }
+    let micros = begin.elapsed().as_secs_f64() * 1e6 / loads as f64;
+    println!(
+        "     load batch {jobs:>4}: {micros:>7.0} us a load, {:.1} us a completion, {} instances stand, resident {}",
+        micros / jobs as f64,
+        started.len(),
+        resident(),
+    );
+}
+
+fn resident() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.unwrap_or("unknown").trim().to_owned()
 }
 
 /// Processor time of a thread: what a busy machine falsifies least.
@@ -215,7 +248,7 @@ impl Load {
                     instance: Some(Arc::new(ended)),
                 },
             );
-            let id = wf_core::RowId::Element { scope: started.instance, key: started.element };
+            let id = RowId::Element { scope: started.instance, key: started.element };
             batch.rows.push(Change { id, existed: true, new: None });
             update(&mut batch, self.job(started.job, started.element, started.instance, JobState::Completed, [1; 16]));
         }
