@@ -99,3 +99,32 @@ async fn an_idle_store_has_no_log() {
     store.idle().await.unwrap();
     assert_eq!(log(), 0);
 }
+
+/// Turns go on while somebody holds a snapshot; when it is gone the log begins anew, cut to what is kept of it.
+#[tokio::test]
+async fn a_stuck_reader_stops_no_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(Options { durability: Durability::Normal, ..options(dir.path()) }).unwrap();
+    let mut last = fence(&store).await;
+    let reader = database(dir.path());
+    reader.execute_batch("BEGIN; SELECT count(*) FROM variable;").unwrap();
+    let log_bytes = || std::fs::metadata(dir.path().join("wf.db-wal")).unwrap().len();
+    for _ in 0..80 {
+        last = commit_one(&store, last, 1_000_000).await;
+    }
+    assert!(log_bytes() > 80_000_000);
+    reader.execute_batch("COMMIT").unwrap();
+    let mut turns = 0;
+    while log_bytes() > 70_000_000 {
+        last = commit_one(&store, last, 100_000).await;
+        turns += 1;
+        assert!(turns < 2_000, "the log is {} bytes long", log_bytes());
+    }
+}
+
+async fn commit_one(store: &SqliteStore, fence: Fence, bytes: usize) -> Fence {
+    let batch = turn(fence, bytes);
+    let fence = batch.fence;
+    store.commit(Arc::new(batch)).await.unwrap();
+    fence
+}

@@ -29,7 +29,8 @@ fn open(dir: &Path) -> SqliteStore {
 /// A turn of one command that writes a variable of `bytes` bytes and an audit entry, at the position after `fence`.
 fn turn(fence: Fence, bytes: usize) -> Batch {
     let position = fence.new_position + 1;
-    let variable = Variable { scope: position, name: "filler".into(), value: format!("\"{:0>bytes$}\"", "").into() };
+    let variable =
+        Variable { scope: position, name: "filler".into(), value: format!("\"{}\"", "0".repeat(bytes)).into() };
     Batch {
         fence: Fence { old_position: fence.new_position, new_position: position, ..fence },
         head: Head { last_time: 1_790_000_000_000, next_counter: position, ..Head::default() },
