@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use wf_server::{Auth, IdempotencyConfig, RouteRule};
+use wf_store::memory::Fault;
 
 use crate::support::*;
 
@@ -119,4 +120,32 @@ async fn a_poll_repeated_with_its_key_gets_the_same_jobs() {
     let again = poll("p").await;
     assert_eq!((&again.body, again.header("idempotent-replayed")), (&first.body, "true"));
     assert_eq!(poll("q").await.body, r#"{"jobs":[]}"#);
+}
+
+#[tokio::test]
+async fn a_failed_commit_did_nothing_and_an_unknown_one_is_asked_again() {
+    let (service, store) = Service::with_store().await;
+    service.deploy(WORK).await;
+    store.fail_next(Fault::BeforeCommit);
+    let failed = keyed(&service, "k", BODY).await;
+    assert_eq!((failed.verdict().as_str(), failed.header("retry-after")), ("503 unavailable", "1"));
+    assert_eq!(service.get("/api/v1/instances").await.json()["items"], json!([]));
+    store.fail_next(Fault::AfterCommit);
+    assert_eq!(keyed(&service, "k", BODY).await.verdict(), "503 outcome-unknown");
+    // The repeat finds what was committed after all.
+    let again = keyed(&service, "k", BODY).await;
+    assert_eq!((again.status, again.header("idempotent-replayed")), (201, "true"));
+    let instances = service.get("/api/v1/instances").await.json();
+    assert_eq!(instances["items"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_body_without_a_type_counts_as_json() {
+    let service = Service::plain().await;
+    service.deploy(WORK).await;
+    let bare = service.send(START, &[("idempotency-key", "k")], BODY).await;
+    let typed = keyed(&service, "k", " {\"processDefinitionId\":\"order\"}").await;
+    assert_eq!((typed.header("idempotent-replayed"), &typed.body), ("true", &bare.body));
+    let zipped = [JSON, ("content-encoding", "gzip")];
+    assert_eq!(service.send(START, &zipped, BODY).await.verdict(), "415 unsupported-media-type");
 }
