@@ -3,7 +3,7 @@
 
 use axum::body::{Body, HttpBody};
 use axum::http::HeaderMap;
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use wf_api::{Code, Problem};
@@ -57,6 +57,9 @@ pub(crate) fn content_type(headers: &HeaderMap, media: Media) -> Result<&str, Pr
     let text = lines.next().map_or(Ok(""), |value| value.to_str()).unwrap_or("?");
     if lines.next().is_some() {
         return Err(unsupported("the Content-Type header stands on more than one line"));
+    }
+    if headers.get(CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
+        return Err(unsupported("bodies are read as they are: no Content-Encoding"));
     }
     let essence = text.split(';').next().unwrap_or_default().trim();
     let is = |wanted: &str| essence.eq_ignore_ascii_case(wanted);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::extract::Request;
 use axum::http::request::Parts;
 use bytes::Bytes;
+use wf_api::answer::JSON;
 use wf_core::Command;
 use wf_core::rows::Text;
 use wf_engine::{Ask, Passport, Render, Request as EngineRequest};
@@ -60,9 +61,17 @@ impl Call {
         }
     }
 
+    /// A body without a type was read as JSON, so it counts as JSON.
+    fn content_type(&self) -> &str {
+        match body::content_type(&self.head.headers, self.route.media) {
+            Ok("") | Err(_) => JSON,
+            Ok(content_type) => content_type,
+        }
+    }
+
     fn passport(&self) -> Option<Passport> {
         let key = self.key.clone()?;
-        let content_type = body::content_type(&self.head.headers, self.route.media).unwrap_or_default();
+        let content_type = self.content_type();
         let path = self.head.uri.path_and_query().map_or("/", |path| path.as_str());
         let fingerprint =
             wf_idempotency::fingerprint(&self.app.mac, self.head.method.as_str(), path, content_type, &self.body);

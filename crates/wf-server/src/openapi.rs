@@ -36,6 +36,11 @@ use crate::route::{ROUTES, Route};
 )]
 struct Document;
 
+const ROLES: &str = "A token from the configuration. Its roles say what it may do. `admin`: everything. `client`: start \
+    and cancel instances, set variables, publish messages, and read these. `worker`: take and finish jobs, and list them. \
+    `reader`: read everything, audit, outbox and keys too. Only `admin` deploys, resolves incidents, ships again and sets \
+    the clock.";
+
 /// The routes' own annotations under the document's head.
 pub(crate) fn with_document(routes: OpenApiRouter<Shared>) -> (Router<Shared>, OpenApi) {
     let (router, mut document) = OpenApiRouter::with_openapi(Document::openapi()).merge(routes).split_for_parts();
@@ -50,7 +55,7 @@ pub(crate) fn with_document(routes: OpenApiRouter<Shared>) -> (Router<Shared>, O
         operations.into_iter().flatten().for_each(|operation| polish(operation, noun));
     }
     if let Some(components) = &mut document.components {
-        let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
+        let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(ROLES)).build();
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
     }
     (router, document)

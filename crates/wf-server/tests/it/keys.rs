@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use wf_server::{Auth, IdempotencyConfig, RouteRule};
+use wf_store::memory::Fault;
 
 use crate::support::*;
 
@@ -119,4 +120,43 @@ async fn a_poll_repeated_with_its_key_gets_the_same_jobs() {
     let again = poll("p").await;
     assert_eq!((&again.body, again.header("idempotent-replayed")), (&first.body, "true"));
     assert_eq!(poll("q").await.body, r#"{"jobs":[]}"#);
+}
+
+/// What a client does that is told to come back.
+async fn insist(service: &Service) -> Reply {
+    loop {
+        let reply = keyed(service, "k", BODY).await;
+        if reply.status != 503 {
+            return reply;
+        }
+        assert_eq!(reply.header("retry-after"), "1");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_failed_commit_did_nothing_and_an_unknown_one_is_asked_again() {
+    // Whether it stands already is what a repeat finds out.
+    for (fault, verdict, replayed) in
+        [(Fault::BeforeCommit, "503 unavailable", ""), (Fault::AfterCommit, "503 outcome-unknown", "true")]
+    {
+        let (service, store) = Service::with_store().await;
+        service.deploy(WORK).await;
+        store.fail_next(fault);
+        assert_eq!(keyed(&service, "k", BODY).await.verdict(), verdict);
+        let again = insist(&service).await;
+        assert_eq!((again.status, again.header("idempotent-replayed")), (201, replayed));
+        assert_eq!(service.get("/api/v1/instances").await.json()["items"].as_array().unwrap().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_body_without_a_type_counts_as_json() {
+    let service = Service::plain().await;
+    service.deploy(WORK).await;
+    let bare = service.send(START, &[("idempotency-key", "k")], BODY).await;
+    let typed = keyed(&service, "k", " {\"processDefinitionId\":\"order\"}").await;
+    assert_eq!((typed.header("idempotent-replayed"), &typed.body), ("true", &bare.body));
+    let zipped = [JSON, ("content-encoding", "gzip")];
+    assert_eq!(service.send(START, &zipped, BODY).await.verdict(), "415 unsupported-media-type");
 }

@@ -81,7 +81,11 @@ pub async fn app(auth: Auth, idempotency: IdempotencyConfig, clock: ClockMode) -
 }
 
 async fn app_of(options: Options, auth: Auth, idempotency: IdempotencyConfig) -> App {
-    let engine = Engine::open(Arc::new(MemoryStore::default()), options).await.unwrap();
+    app_on(Arc::new(MemoryStore::default()), options, auth, idempotency).await
+}
+
+async fn app_on(store: Arc<MemoryStore>, options: Options, auth: Auth, idempotency: IdempotencyConfig) -> App {
+    let engine = Engine::open(store, options).await.unwrap();
     App { engine, auth, idempotency, mac_secret: [7; 32], mac_key_id: 1, messages_dedup_ms: 86_400_000, metrics: None }
 }
 
@@ -101,6 +105,14 @@ impl Service {
         let clock = ClockMode::Test { start: 1_800_000_000_000 };
         let options = Options { clock, sinks: vec![sink], ..Options::default() };
         Service::of(app_of(options, Auth::default(), IdempotencyConfig::default()).await)
+    }
+
+    /// With the store beside it, to be told to fail.
+    pub async fn with_store() -> (Service, Arc<MemoryStore>) {
+        let store = Arc::new(MemoryStore::default());
+        let options = Options { clock: ClockMode::Test { start: 1_800_000_000_000 }, ..Options::default() };
+        let app = app_on(store.clone(), options, Auth::default(), IdempotencyConfig::default()).await;
+        (Service::of(app), store)
     }
 
     pub fn of(app: App) -> Service {
