@@ -252,9 +252,8 @@ fn owner(id: &RowId) -> Option<Key> {
         | RowId::Message(key)
         | RowId::Incident(key)
         | RowId::FollowUp(key) => Some(*key),
-        RowId::StartSubscription { .. }
-        | RowId::MessageId { .. }
-        | RowId::StartLock { .. }
-        | RowId::Unique { .. } => None,
+        RowId::StartSubscription { .. } | RowId::MessageId { .. } | RowId::StartLock { .. } | RowId::Unique { .. } => {
+            None
+        }
     }
 }

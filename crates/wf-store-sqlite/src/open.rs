@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::checkpoint::{self, Checkpointer, WAL_BYTES_KEPT};
 use crate::migrate;
 use crate::readers::{Readers, SpawnError};
-use crate::sql::CACHE_CAPACITY;
+use crate::sql::{CACHE_CAPACITY, Sql, Statements};
 use crate::writer::{Writer, wait_for_lock};
 
 #[derive(Clone, Debug)]
@@ -73,6 +73,7 @@ impl SqliteStore {
         let (gauge, grown) = checkpoint::gauge();
         let mut connection = open_writer(&path, durability, pages_max).map_err(failed)?;
         prepare_schema(&mut connection, &dir)?;
+        Statements::new(&connection).run(Sql::ReleaseClaims).map_err(failed)?;
         let noted = gauge.clone();
         connection
             .wal_hook(Some(move |_: &mut _, frames| {

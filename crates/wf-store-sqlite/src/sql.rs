@@ -81,7 +81,7 @@ statements! {
         DeleteMessageId = "delete_message_id", DueMessageIds = "due_message_ids",
     }
     "outbox.sql": {
-        InsertOutbox = "insert_outbox", ResetOutbox = "reset_outbox", GetOutbox = "get_outbox", Unsent = "unsent",
+        InsertOutbox = "insert_outbox", ResetOutbox = "reset_outbox", ReleaseClaims = "release_claims", GetOutbox = "get_outbox", Unsent = "unsent",
         Claim = "claim", MarkShipped = "mark_shipped", MarkRetry = "mark_retry", MarkDead = "mark_dead",
         MarkReleased = "mark_released", OutboxStats = "outbox_stats", ScanOutbox = "scan_outbox",
         SweepOutbox = "sweep_outbox",
