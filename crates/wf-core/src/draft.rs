@@ -43,6 +43,21 @@ impl From<Rejection> for Stop {
 
 pub type Run<T> = Result<T, Stop>;
 
+/// Does something for each item, and asks for everything that is missing at once: a thousand rows must not mean a
+/// thousand loads.
+pub fn gather<I, T>(items: impl IntoIterator<Item = I>, mut one: impl FnMut(I) -> Run<T>) -> Run<Vec<T>> {
+    let mut done = Vec::new();
+    let mut missing = BTreeSet::new();
+    for item in items {
+        match one(item) {
+            Ok(result) => done.push(result),
+            Err(Stop::Missing(needs)) => missing.extend(needs),
+            Err(refused) => return Err(refused),
+        }
+    }
+    if missing.is_empty() { Ok(done) } else { Err(Stop::Missing(missing)) }
+}
+
 /// What is loaded: committed rows and the changes of turns before this command.
 pub trait Base {
     /// `None`: not loaded. `Some(None)`: known to be absent.
@@ -134,7 +149,7 @@ impl<'a> Draft<'a> {
         Ok(row.as_ref().and_then(T::unwrap).cloned())
     }
 
-    fn row(&self, id: &RowId) -> Run<Option<Row>> {
+    pub(crate) fn row(&self, id: &RowId) -> Run<Option<Row>> {
         if let Some(change) = self.changes.get(id) {
             return Ok(change.clone());
         }

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use wf_model::Kind;
-
 use crate::draft::Run;
 use crate::event::What;
 use crate::ids::Key;
@@ -92,8 +90,11 @@ fn enter_again(walk: &mut Walk<'_, '_>, element: &Element) -> Run<()> {
 
 fn leave_again(walk: &mut Walk<'_, '_>, element: &Element) -> Run<()> {
     let Some(here) = walk.here(element.scope)? else { return Ok(()) };
-    let is_scope = matches!(here.node(element.element).map(|node| &node.kind), Some(Kind::Scope(_)));
-    match walk.draft.get::<Scope>(&RowId::Scope(element.key))?.filter(|_| is_scope) {
+    let inner = match here.is_scope(element.element) {
+        true => walk.draft.get::<Scope>(&RowId::Scope(element.key))?,
+        false => None,
+    };
+    match inner {
         Some(inner) => walk.complete_scope(&inner),
         None => walk.complete_element(element, &Variables::new()),
     }

@@ -1,17 +1,16 @@
 //! Jobs: a lease is a position, a holder is (worker, lease), and every change compares and swaps on them.
 //! The late worker is told so and changes nothing; the rightful holder's repeat is told so and changes nothing.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use wf_model::{End, Kind, Process};
 
 use crate::command::{CompleteItem, Holder};
-use crate::draft::{Need, Run, Stop};
+use crate::draft::{Run, Stop, gather};
 use crate::event::What;
 use crate::ids::{self, Key};
 use crate::outcome::{Activated, LeaseLost, Noun, Outcome, Rejection};
-use crate::ranges::{RangeId, SortKey};
+use crate::ranges::RangeId;
 use crate::rows::{Element, IncidentKind, Job, JobState, Json, RowId, Scope, Step, Text, Variables};
 use crate::walk::{Walk, json_string};
 
@@ -29,7 +28,8 @@ pub(crate) fn activate(
     while activated.len() < jobs_max as usize {
         let ready = walk.draft.first_in(&range, after.as_ref(), jobs_max as usize - activated.len())?;
         let Some(last) = ready.last() else { break };
-        for mut description in describe_all(walk, &ready, fetch)? {
+        let described = gather(&ready, |sort| describe(walk, sort.key, fetch))?;
+        for mut description in described.into_iter().flatten() {
             description.job = lease(walk, &description.job, worker, lease_ms)?;
             activated.push(description);
         }
@@ -51,20 +51,6 @@ fn lease(walk: &mut Walk<'_, '_>, job: &Job, worker: &Text, lease_ms: i64) -> Ru
         What::JobActivated { worker: worker.clone(), lease: leased.lease, deadline: leased.due },
     );
     walk.draft.put(leased)
-}
-
-/// Asks for everything that is missing at once: a thousand jobs must not mean a thousand loads.
-fn describe_all(walk: &Walk<'_, '_>, ready: &[SortKey], fetch: Option<&[Text]>) -> Run<Vec<Activated>> {
-    let mut described = Vec::with_capacity(ready.len());
-    let mut missing: BTreeSet<Need> = BTreeSet::new();
-    for sort in ready {
-        match describe(walk, sort.key, fetch) {
-            Ok(job) => described.extend(job),
-            Err(Stop::Missing(needs)) => missing.extend(needs),
-            Err(refused) => return Err(refused),
-        }
-    }
-    if missing.is_empty() { Ok(described) } else { Err(Stop::Missing(missing)) }
 }
 
 fn describe(walk: &Walk<'_, '_>, key: Key, fetch: Option<&[Text]>) -> Run<Option<Activated>> {
@@ -207,7 +193,7 @@ pub(crate) fn content_hash(variables: &Variables) -> [u8; 16] {
 
 /// A refused item changes nothing and does not stop the others.
 pub(crate) fn complete_many(walk: &mut Walk<'_, '_>, worker: &Text, items: &[CompleteItem]) -> Run<Outcome> {
-    ask_for_all(walk, items)?;
+    gather(items, |item| ask_for(walk, item.job))?;
     let mut results = Vec::with_capacity(items.len());
     for item in items {
         let holder = Holder { job: item.job, worker: worker.clone(), lease: item.lease };
@@ -220,16 +206,6 @@ pub(crate) fn complete_many(walk: &mut Walk<'_, '_>, worker: &Text, items: &[Com
         walk.run()?;
     }
     Ok(Outcome::CompletedMany(results))
-}
-
-fn ask_for_all(walk: &Walk<'_, '_>, items: &[CompleteItem]) -> Run<()> {
-    let mut missing = BTreeSet::new();
-    for item in items {
-        if let Err(Stop::Missing(needs)) = ask_for(walk, item.job) {
-            missing.extend(needs);
-        }
-    }
-    if missing.is_empty() { Ok(()) } else { Err(Stop::Missing(missing)) }
 }
 
 fn ask_for(walk: &Walk<'_, '_>, job: Key) -> Run<()> {

@@ -2,14 +2,14 @@
 //! a late timer, a swept lease or a repeated follow-up changes nothing.
 
 use crate::command::Command;
-use crate::draft::Run;
+use crate::draft::{Run, gather};
 use crate::event::What;
 use crate::ids::{self, Key, Millis};
 use crate::messages;
 use crate::outcome::Outcome;
 use crate::quarantine::quarantine;
-use crate::ranges::{Due, RangeId, due_at};
-use crate::rows::{FollowUp, Job, JobState, MessageId, RowId, Timer, Work};
+use crate::ranges::{Due, RangeId, due_at, row_at};
+use crate::rows::{FollowUp, Job, JobState, RowId, Timer, Work};
 use crate::walk::{Task, Walk};
 
 pub(crate) fn own(walk: &mut Walk<'_, '_>, command: &Command) -> Run<Outcome> {
@@ -90,15 +90,15 @@ fn go_on(walk: &mut Walk<'_, '_>, key: Key) -> Run<bool> {
 fn purge(walk: &mut Walk<'_, '_>, before: Millis, rows_max: u32) -> Run<bool> {
     let mut dropped = 0;
     for kind in [Due::FinishedJobs, Due::Ended, Due::MessageIds] {
-        for _ in 0..rows_max {
-            let range = RangeId::Due(kind);
-            // A received message id carries its own end; the rest ends with retention.
-            let limit = if kind == Due::MessageIds { walk.context.now } else { before };
-            let Some(sort) = walk.draft.next_in(&range, None)?.filter(|sort| due_at(sort) <= limit) else { break };
-            let Some(id) = crate::ranges::row_at(&range, &sort) else { break };
-            drop_row(walk, id)?;
-            dropped += 1;
-        }
+        // A received message id carries its own end; the rest ends with retention.
+        let limit = if kind == Due::MessageIds { walk.context.now } else { before };
+        let range = RangeId::Due(kind);
+        let oldest = walk.draft.first_in(&range, None, rows_max as usize)?;
+        let over = oldest.iter().take_while(|sort| due_at(sort) <= limit);
+        let ids: Vec<RowId> = over.filter_map(|sort| row_at(&range, sort)).collect();
+        gather(&ids, |id| walk.draft.row(id))?;
+        dropped += ids.len() as u32;
+        ids.into_iter().try_for_each(|id| drop_row(walk, id))?;
     }
     if dropped > 0 {
         walk.draft.emit(0, 0, What::Purged { rows: dropped });
@@ -111,12 +111,11 @@ fn drop_row(walk: &mut Walk<'_, '_>, id: RowId) -> Run<()> {
         RowId::Scope(key) => walk.delete_variables(*key)?,
         RowId::Job(key) => {
             let range = RangeId::Steps(*key);
-            while let Some(sort) = walk.draft.next_in(&range, None)? {
-                walk.draft.delete(RowId::Step { job: *key, name: sort.name })?;
+            let mut after = None;
+            while let Some(sort) = walk.draft.next_in(&range, after.as_ref())? {
+                walk.draft.delete(RowId::Step { job: *key, name: sort.name.clone() })?;
+                after = Some(sort);
             }
-        }
-        RowId::MessageId { .. } => {
-            walk.draft.get::<MessageId>(&id)?;
         }
         _ => (),
     }

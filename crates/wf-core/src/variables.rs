@@ -15,7 +15,7 @@ use crate::rows::{IncidentKind, Json, RowId, Scope, Text, Variable, Variables};
 use crate::walk::Walk;
 
 impl Walk<'_, '_> {
-    /// The value in the nearest scope from `scope` up. `scope` may be an element's key: its own variables come first.
+    /// The value in the nearest scope from `scope` up.
     pub(crate) fn variable(&self, scope: Key, name: &Text) -> Run<Option<Json>> {
         Ok(self.find(scope, name)?.map(|variable| variable.value.clone()))
     }
@@ -77,8 +77,10 @@ impl Walk<'_, '_> {
 
     pub(crate) fn delete_variables(&mut self, scope: Key) -> Run<()> {
         let range = RangeId::Variables(scope);
-        while let Some(sort) = self.draft.next_in(&range, None)? {
-            self.draft.delete(RowId::Variable { scope, name: sort.name })?;
+        let mut after = None;
+        while let Some(sort) = self.draft.next_in(&range, after.as_ref())? {
+            self.draft.delete(RowId::Variable { scope, name: sort.name.clone() })?;
+            after = Some(sort);
         }
         Ok(())
     }

@@ -8,5 +8,6 @@ mod errors;
 mod flow;
 mod jobs;
 mod messages;
+mod random;
 mod timers;
 mod variables;

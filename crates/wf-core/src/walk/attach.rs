@@ -7,7 +7,7 @@ use crate::draft::Run;
 use crate::event::What;
 use crate::expressions::{Halt, Place, Step};
 use crate::ids::{Key, Millis};
-use crate::rows::{Attached, AttachedKind, IncidentKind, RowId, Subscription, Text, Timer, Variables};
+use crate::rows::{Attached, AttachedKind, IncidentKind, Subscription, Text, Timer, Variables};
 
 /// What an element will wait for.
 pub(super) struct Plan {
@@ -162,18 +162,17 @@ impl Walk<'_, '_> {
 
     /// Closes timers and subscriptions; those that are gone already are no matter.
     pub(super) fn detach(&mut self, root: Key, attached: &[Attached]) -> Run<()> {
-        for Attached { kind, key, .. } in attached {
-            match kind {
-                AttachedKind::Timer if self.draft.get::<Timer>(&RowId::Timer(*key))?.is_some() => {
-                    self.draft.delete(RowId::Timer(*key))?;
-                    self.draft.emit(root, *key, What::TimerCanceled);
-                }
-                AttachedKind::Subscription if self.draft.get::<Subscription>(&RowId::Subscription(*key))?.is_some() => {
-                    self.draft.delete(RowId::Subscription(*key))?;
-                    self.draft.emit(root, *key, What::SubscriptionClosed);
-                }
-                AttachedKind::Timer | AttachedKind::Subscription => (),
+        for attached in attached {
+            let id = attached.row_id();
+            if self.draft.row(&id)?.is_none() {
+                continue;
             }
+            self.draft.delete(id)?;
+            let closed = match attached.kind {
+                AttachedKind::Timer => What::TimerCanceled,
+                AttachedKind::Subscription => What::SubscriptionClosed,
+            };
+            self.draft.emit(root, attached.key, closed);
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ mod trigger;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use wf_model::{Element as Node, ElementIdx, FlowIdx, Process};
+use wf_model::{Element as Node, ElementIdx, FlowIdx, Kind, Process};
 
 use crate::command::Context;
 use crate::draft::{Draft, Run};
@@ -196,5 +196,10 @@ impl<'d, 'a> Walk<'d, 'a> {
 impl Here {
     pub(crate) fn node(&self, index: ElementIdx) -> Option<&Node> {
         self.process.element(index)
+    }
+
+    /// A sub-process: its element has a scope of its own under the same key.
+    pub(crate) fn is_scope(&self, index: ElementIdx) -> bool {
+        self.node(index).is_some_and(|node| matches!(node.kind, Kind::Scope(_)))
     }
 }

@@ -1,13 +1,13 @@
 //! An end by force, in slices: a TERMINATING scope refuses everything at once and is emptied a budget at a time.
 
-use wf_model::{Element as Node, Kind};
+use wf_model::Element as Node;
 
 use super::{Here, TERMINATIONS_MAX, Walk};
-use crate::draft::Run;
+use crate::draft::{Run, gather};
 use crate::event::What;
 use crate::ids::Key;
 use crate::ranges::RangeId;
-use crate::rows::{After, Element, Job, JobState, RowId, Scope, ScopeState, Work};
+use crate::rows::{After, Attached, Element, Job, JobState, RowId, Scope, ScopeState, Work};
 
 impl Walk<'_, '_> {
     /// A terminate end event ends its own scope only; the scope then completes.
@@ -34,7 +34,9 @@ impl Walk<'_, '_> {
 
     /// Whether the scope is empty now; `false` when the budget is used up first. As deep as the model nests.
     fn empty_scope(&mut self, scope: Key, budget: &mut usize) -> Run<bool> {
-        while let Some(sort) = self.draft.next_in(&RangeId::Elements(scope), None)? {
+        self.ask_for_content(scope, *budget)?;
+        let mut after = None;
+        while let Some(sort) = self.draft.next_in(&RangeId::Elements(scope), after.as_ref())? {
             if *budget == 0 {
                 return Ok(false);
             }
@@ -43,13 +45,21 @@ impl Walk<'_, '_> {
             let (Some(here), Some(element)) = (self.here(scope)?, self.draft.get::<Element>(&id)?) else {
                 return Ok(true);
             };
-            let is_scope = matches!(here.node(element.element).map(|node| &node.kind), Some(Kind::Scope(_)));
-            if is_scope && !self.empty_inner(element.key, budget)? {
+            if here.is_scope(element.element) && !self.empty_inner(element.key, budget)? {
                 return Ok(false);
             }
             self.terminate_element(&here, &element)?;
+            after = Some(sort);
         }
         Ok(true)
+    }
+
+    /// The elements of this slice and what hangs on them.
+    fn ask_for_content(&self, scope: Key, limit: usize) -> Run<()> {
+        let sorts = self.draft.first_in(&RangeId::Elements(scope), None, limit)?;
+        let elements = gather(sorts, |sort| self.draft.get::<Element>(&RowId::Element { scope, key: sort.key }))?;
+        gather(elements.iter().flatten().flat_map(|element| hangs_on(element)), |id| self.draft.row(&id))?;
+        Ok(())
     }
 
     fn empty_inner(&mut self, inner: Key, budget: &mut usize) -> Run<bool> {
@@ -122,4 +132,12 @@ impl Walk<'_, '_> {
             }
         }
     }
+}
+
+/// The rows that go with an element, but for its variables.
+fn hangs_on(element: &Element) -> Vec<RowId> {
+    let attached = element.attached.iter().map(Attached::row_id);
+    let job = (element.job != 0).then_some(RowId::Job(element.job));
+    let incident = (element.incident != 0).then_some(RowId::Incident(element.incident));
+    attached.chain(job).chain(incident).collect()
 }

@@ -142,8 +142,7 @@ impl Walk<'_, '_> {
 
     /// The activity ends by force; then the boundary event's path starts.
     fn interrupt(&mut self, here: &Here, host: &Arc<Element>, target: ElementIdx, variables: &Variables) -> Run<()> {
-        let is_scope = matches!(here.node(host.element).map(|node| &node.kind), Some(Kind::Scope(_)));
-        if !is_scope {
+        if !here.is_scope(host.element) {
             self.terminate_element(here, host)?;
             return self.leave_event(here, target, variables);
         }

@@ -82,10 +82,7 @@ impl World {
             );
         }
         for attached in &element.attached {
-            let id = match attached.kind {
-                AttachedKind::Timer => RowId::Timer(attached.key),
-                AttachedKind::Subscription => RowId::Subscription(attached.key),
-            };
+            let id = attached.row_id();
             assert!(self.has(&id), "nothing attached at {id:?}: {element:?}");
         }
     }

@@ -20,7 +20,6 @@ use wf_core::{Command, Context, Key, Millis, Need, Outcome, RangeId, Rejection, 
 use wf_model::Process;
 
 pub use trace::object;
-#[expect(unused_imports, reason = "not every file needs each of them")]
 pub use verbs::{DEDUP_MS, LEASE_MS, holder};
 
 pub const PARTITION: u16 = 1;
@@ -50,6 +49,9 @@ pub struct World {
     lines: Vec<String>,
     /// Ends of the leases given out, by job.
     leases: BTreeMap<Key, Millis>,
+    completed: BTreeSet<Key>,
+    /// What changed something, to be done again by another world.
+    log: Vec<(Command, Context)>,
 }
 
 impl World {
@@ -74,6 +76,8 @@ impl World {
             names: trace::Names::default(),
             lines: Vec::new(),
             leases: BTreeMap::new(),
+            completed: BTreeSet::new(),
+            log: Vec::new(),
         }
     }
 
@@ -104,11 +108,26 @@ impl World {
         match warm {
             Ok((outcome, changes)) => {
                 self.apply(&command, &outcome, changes);
+                if self.position == context.position {
+                    self.log.push((command, context));
+                }
                 Ok(outcome)
             }
             Err(Stop::Rejected(rejection)) => Err(rejection),
             Err(Stop::Missing(needs)) => panic!("everything is loaded, and still missing: {needs:?}"),
         }
+    }
+
+    /// L2.3: the digest of a world that executes the log again.
+    pub fn replayed(&self) -> u128 {
+        let mut world = World::new();
+        (world.is_cold_too, world.is_checked) = (false, false);
+        for (command, context) in &self.log {
+            (world.now, world.tenant, world.origin) = (context.now, context.tenant.clone(), context.origin.clone());
+            world.run(command.clone()).unwrap();
+            assert_eq!(world.position, context.position);
+        }
+        world.digest
     }
 
     fn run_cold(&self, command: &Command, context: &Context) -> Result<(Outcome, Changes), Stop> {
@@ -168,7 +187,7 @@ impl World {
         }
     }
 
-    /// L3.1: never two live leases for one job.
+    /// L3.1, L3.3: never two live leases for one job, and no lease does anything when it is over.
     fn watch_leases(&mut self, events: &[wf_core::Event]) {
         for event in events {
             match &event.what {
@@ -176,9 +195,18 @@ impl World {
                     let before = self.leases.insert(event.resource, *deadline);
                     assert!(before.is_none_or(|end| end <= self.now), "two live leases of {}", event.resource);
                 }
-                What::JobLeaseExtended { deadline } => drop(self.leases.insert(event.resource, *deadline)),
-                What::JobFailed { .. } | What::JobErrorThrown { .. } => drop(self.leases.remove(&event.resource)),
+                What::JobLeaseExtended { deadline } => {
+                    let before = self.leases.insert(event.resource, *deadline);
+                    assert!(before.is_some_and(|end| end > self.now), "{} was over", event.resource);
+                }
+                What::JobCompleted { .. } | What::JobFailed { .. } | What::JobErrorThrown { .. } => {
+                    let lease = self.leases.remove(&event.resource);
+                    assert!(lease.is_some_and(|end| end > self.now), "{} was over", event.resource);
+                }
                 _ => (),
+            }
+            if matches!(event.what, What::JobCompleted { .. }) {
+                assert!(self.completed.insert(event.resource), "{} is completed twice", event.resource);
             }
         }
     }
