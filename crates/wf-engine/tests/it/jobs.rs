@@ -153,6 +153,9 @@ async fn parked(world: &World, polls: usize) {
     for _ in 0..polls {
         tokio::task::yield_now().await;
     }
+    while world.engine.queue().0 > 0 {
+        tokio::task::yield_now().await;
+    }
     // The mailbox is in order: what was sent before this is parked when this is answered.
     assert_eq!(world.ok(activate("nobody", "w", 1)).await, "jobs");
 }

@@ -247,3 +247,24 @@ pub fn publish(name: &str, correlation_key: &str, message_id: Option<&str>, ttl_
 pub fn clock(change: ClockChange) -> Request {
     Request { ask: Ask::SetClock(change), ..cancel(0) }
 }
+
+/// Chance that a seed repeats.
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.number() % bound
+    }
+
+    pub fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.below(all.len() as u64) as usize]
+    }
+}

@@ -20,7 +20,7 @@ pub enum Fault {
     Rejected,
 }
 
-type Rule = Box<dyn Fn(&Batch) -> Option<Fault> + Send>;
+type Rule = Box<dyn FnMut(&Batch) -> Option<Fault> + Send>;
 
 pub struct Stage {
     pub inner: Arc<MemoryStore>,
@@ -69,7 +69,7 @@ impl Stage {
     }
 
     /// A judge of every commit.
-    pub fn rule(&self, rule: impl Fn(&Batch) -> Option<Fault> + Send + 'static) {
+    pub fn rule(&self, rule: impl FnMut(&Batch) -> Option<Fault> + Send + 'static) {
         *self.rule.lock().unwrap() = Some(Box::new(rule));
     }
 
@@ -108,7 +108,7 @@ impl Stage {
         });
         self.allowed.subscribe().wait_for(|allowed| *allowed >= number).await.unwrap();
         let planned = self.plan.lock().unwrap().pop_front().flatten();
-        let fault = planned.or_else(|| self.rule.lock().unwrap().as_ref().and_then(|rule| rule(&batch)));
+        let fault = planned.or_else(|| self.rule.lock().unwrap().as_mut().and_then(|rule| rule(&batch)));
         let text = || "ordered by a test".to_owned();
         match fault {
             None => self.inner.commit(batch).await,

@@ -102,7 +102,8 @@ fn sums_agree(store: &MemoryStore, log: &[LogEntry], head: &Head) {
 fn chain_holds(audit: &BTreeMap<u64, AuditRow>, head: &Head) {
     let mut chain = [0_u8; 32];
     for row in audit.values() {
-        let events: Vec<&RawValue> = serde_json::from_str(&row.events).unwrap_or_else(|error| panic!("{error}: {}", row.events));
+        let events: Vec<&RawValue> =
+            serde_json::from_str(&row.events).unwrap_or_else(|error| panic!("{error}: {}", row.events));
         assert!(!events.is_empty());
         for (n, event) in (1..).zip(events) {
             let mut hasher = blake3::Hasher::new();
