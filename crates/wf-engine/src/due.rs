@@ -15,7 +15,7 @@ pub const SLICE_MAX: usize = 128;
 /// Follow-ups of one turn: each may take a thousand steps.
 pub const FOLLOW_UPS_MAX: usize = 8;
 /// Rows of each kind that one purge drops.
-pub const PURGE_ROWS_MAX: u32 = 500;
+pub const PURGE_ROWS_MAX: u32 = 100;
 
 /// An entry of a queue, as it is remembered to be left alone.
 pub type Place = (RangeId, SortKey);

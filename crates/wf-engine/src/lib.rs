@@ -14,6 +14,8 @@ mod suppressed;
 mod turn;
 
 mod cache;
+#[cfg(test)]
+mod cache_tests;
 mod generations;
 mod heads;
 mod loader;

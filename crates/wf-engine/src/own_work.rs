@@ -105,7 +105,7 @@ impl Actor {
         for sort in entries {
             // Missing again: somebody else's table.
             let own = due::command_for(&self.partition.cache, range, &sort).unwrap_or(None);
-            slice.push((sort, own));
+            slice.push((sort, own.filter(|own| !self.given_up.contains(&own.id))));
         }
         let ids = slice.iter().filter_map(|(_, own)| own.as_ref().map(|own| own.id)).collect();
         let needs = Needs { commands: ids, ..Needs::default() };

@@ -29,7 +29,8 @@ impl Actor {
         let mut speculative = std::mem::take(&mut self.turn);
         self.forget(&mut failed, &mut speculative, matches!(error, CommitError::Unknown(_)));
         if failed.opens_epoch {
-            // Nothing was executed on top of it: there are only polls whose time was over.
+            // Nothing else was executed: there are refusals, and polls whose time was over.
+            failed.release();
             speculative.release();
             return self.stay_lost(&error.to_string());
         }
