@@ -76,7 +76,7 @@ pub fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
     if rows.is_empty() {
         return "(none)".to_owned();
     }
-    let is_number = |text: &String| text.is_empty() || text == "-" || text.starts_with(|c: char| c.is_ascii_digit());
+    let is_number = |text: &String| text.bytes().all(|byte| byte.is_ascii_digit() || b"-.,%".contains(&byte));
     let numbers: Vec<bool> =
         (0..headings.len()).map(|column| rows.iter().all(|row| row.get(column).is_none_or(is_number))).collect();
     let mut table = Table::new();

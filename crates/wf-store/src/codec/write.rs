@@ -129,9 +129,9 @@ impl Writer {
         self.close('}')
     }
 
-    /// Between two items. Nothing but an opening bracket or a name's colon can precede a first one.
+    /// Between two items. An opening bracket or a name's colon precedes a first one; a comma, an item already begun.
     fn comma(&mut self) {
-        if !matches!(self.0.as_bytes().last(), None | Some(b'{' | b'[' | b':')) {
+        if !matches!(self.0.as_bytes().last(), None | Some(b'{' | b'[' | b':' | b',')) {
             self.0.push(',');
         }
     }
