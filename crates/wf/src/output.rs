@@ -100,6 +100,16 @@ pub fn print(text: &str) -> Done {
     }
 }
 
+/// A word to the user beside the result. Nobody may be listening any more.
+pub fn say(text: &str) {
+    echo(&format!("wf: {text}"));
+}
+
+/// Somebody else's words, as they are.
+pub fn echo(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
 /// An absent value in a table.
 pub fn or_dash(text: Option<&str>) -> String {
     text.filter(|text| !text.is_empty()).unwrap_or("-").to_owned()
