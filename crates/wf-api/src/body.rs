@@ -235,9 +235,7 @@ impl TextRule {
             "" if !self.empty => Err("must not be empty".to_owned()),
             _ if text.len() > self.bytes_max => Err(format!("has more than {} bytes", self.bytes_max)),
             _ if text.contains('\0') => Err("must hold no NUL character".to_owned()),
-            _ if !self.controls && text.contains(char::is_control) => {
-                Err("must hold no control characters".to_owned())
-            }
+            _ if !self.controls && text.contains(char::is_control) => Err("must hold no control characters".to_owned()),
             _ => Ok(()),
         }
     }

@@ -6,10 +6,10 @@ use utoipa::ToSchema;
 use wf_core::{Millis, Outcome};
 use wf_idempotency::record::Answer;
 
+use crate::Problem;
 use crate::answer;
 use crate::body::{self, NAME};
 use crate::time::{self, Instant};
-use crate::Problem;
 
 /// The longest step forward: a hundred years.
 const ADVANCE_MS_MAX: i64 = 36_525 * 86_400_000;

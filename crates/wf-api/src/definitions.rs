@@ -16,6 +16,13 @@ use crate::time::Instant;
 use crate::write::{self, Writer};
 use crate::{Code, Problem};
 
+/// A deployment of several files: parts of any name, each with its file name.
+#[derive(Debug, ToSchema)]
+pub struct Files {
+    #[schema(value_type = Vec<String>, format = Binary)]
+    pub file: Vec<Arc<[u8]>>,
+}
+
 /// A deployed process.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

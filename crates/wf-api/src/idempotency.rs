@@ -49,8 +49,7 @@ pub struct Totals {
 
 /// `next_cursor`: the store's, wrapped by the door.
 pub fn uses_of(uses: KeyUses, next_cursor: Option<String>) -> KeyUsesOut {
-    let totals =
-        Totals { keys: uses.keys, hits: uses.hits, conflicts: uses.conflicts, in_progress: uses.in_progress };
+    let totals = Totals { keys: uses.keys, hits: uses.hits, conflicts: uses.conflicts, in_progress: uses.in_progress };
     KeyUsesOut { items: uses.items.into_iter().map(use_of).collect(), totals, next_cursor }
 }
 

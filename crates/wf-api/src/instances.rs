@@ -28,6 +28,7 @@ pub struct StartInstance {
     #[schema(value_type = String, min_length = 1, max_length = 255)]
     pub process_definition_id: Text,
     /// The latest where absent.
+    #[schema(minimum = 1)]
     pub version: Option<u32>,
     #[schema(value_type = Option<Object>)]
     pub variables: Variables,
@@ -114,7 +115,7 @@ pub struct SetVariables {
 
 pub fn read_set_variables(instance: Key, bytes: &[u8]) -> Result<Command, Problem> {
     body::read(bytes, |fields| {
-        let variables = fields.variables("variables");
+        let variables = fields.required_variables("variables");
         let scope = fields.key("scope");
         Command::SetVariables { instance, scope, variables }
     })
@@ -284,10 +285,10 @@ impl<'a> Waits<'a> {
 
     fn trigger(&self, attached: &Attached) -> Option<WaitingFor> {
         match attached.kind {
-            AttachedKind::Timer => self.timers.get(&attached.key).map(|timer| WaitingFor {
-                due_at: Some(Instant(timer.due)),
-                ..bare("timer", timer.key)
-            }),
+            AttachedKind::Timer => self
+                .timers
+                .get(&attached.key)
+                .map(|timer| WaitingFor { due_at: Some(Instant(timer.due)), ..bare("timer", timer.key) }),
             AttachedKind::Subscription => self.subscriptions.get(&attached.key).map(|row| WaitingFor {
                 name: Some(row.message.clone()),
                 correlation_key: Some(row.correlation_key.clone()),

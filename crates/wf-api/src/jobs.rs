@@ -16,9 +16,7 @@ use crate::write::{self, Writer};
 
 mod activation;
 
-pub use activation::{
-    ActivateJobs, ActivatedJob, ActivatedJobs, Poll, read_activate, render_activated, render_none,
-};
+pub use activation::{ActivateJobs, ActivatedJob, ActivatedJobs, Poll, read_activate, render_activated, render_none};
 
 pub const LEASE_MS_MAX: i64 = 86_400_000;
 /// Jobs of one batch completion.

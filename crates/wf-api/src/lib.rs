@@ -3,25 +3,25 @@
 //! Read `body.rs` and `problem.rs`, then one file per noun; `wf-server` calls them.
 
 pub mod body;
-pub mod problem;
 pub mod code;
+pub mod problem;
 
 mod scan;
 mod write;
 
 pub mod answer;
-pub mod variables;
 pub mod time;
+pub mod variables;
 
+pub mod audit;
+pub mod clock;
 pub mod definitions;
+pub mod idempotency;
+pub mod incidents;
 pub mod instances;
 pub mod jobs;
 pub mod messages;
-pub mod incidents;
 pub mod outbox;
-pub mod audit;
-pub mod idempotency;
-pub mod clock;
 
 pub use code::Code;
 pub use problem::Problem;

@@ -9,10 +9,14 @@ pub(crate) const DEPTH_MAX: usize = 128;
 /// Why a text is no JSON that we take. `at` counts bytes from the start of the text that was scanned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
-    Malformed { at: usize },
+    Malformed {
+        at: usize,
+    },
     TooDeep,
     /// Half of a surrogate pair: no text, whatever the grammar says.
-    Surrogate { at: usize },
+    Surrogate {
+        at: usize,
+    },
 }
 
 #[derive(Clone, Debug)]

@@ -15,7 +15,23 @@ use crate::scan::{self, Member};
 impl Fields<'_> {
     /// An object's members as variables; none where it is absent.
     pub fn variables(&mut self, name: &str) -> Variables {
-        let Some(member) = self.take(name) else { return Variables::new() };
+        match self.take(name) {
+            Some(member) => self.members_of(name, &member),
+            None => Variables::new(),
+        }
+    }
+
+    pub fn required_variables(&mut self, name: &str) -> Variables {
+        match self.take(name) {
+            Some(member) => self.members_of(name, &member),
+            None => {
+                self.refuse(name, "is required");
+                Variables::new()
+            }
+        }
+    }
+
+    fn members_of(&mut self, name: &str, member: &Member<'_>) -> Variables {
         let Ok(members) = scan::members(member.value, self.depth + 1) else {
             self.refuse(name, "must be an object");
             return Variables::new();

@@ -16,6 +16,7 @@ pub fn decide(draft: &mut Draft<'_>, command: &Command, context: &Context) -> Ru
     let mut walk = Walk::new(draft, context);
     let outcome = dispatch(&mut walk, command)?;
     walk.run()?;
+    walk.count_steps()?;
     Ok(outcome.resolve(&walk))
 }
 

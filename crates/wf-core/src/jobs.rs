@@ -290,15 +290,11 @@ fn give_up_lease(job: &Job) -> Job {
 }
 
 fn raise(walk: &mut Walk<'_, '_>, job: &Job, kind: IncidentKind, message: &str) -> Run<Key> {
-    let Some(here) = walk.here(job.scope)? else { return Ok(0) };
-    let incident = walk.raise(&here, job.element, job.element_key, job.key, kind, message)?;
     let id = RowId::Element { scope: job.scope, key: job.element_key };
-    if let Some(element) = walk.draft.get::<Element>(&id)? {
-        let mut waiting = (*element).clone();
-        waiting.incident = incident;
-        walk.draft.put(waiting)?;
+    match walk.draft.get::<Element>(&id)? {
+        Some(element) => walk.raise_on(&element, job.key, kind, message),
+        None => Ok(0),
     }
-    Ok(incident)
 }
 
 pub(crate) fn throw_error(

@@ -134,12 +134,7 @@ fn deliver_to_waiting(walk: &mut Walk<'_, '_>, message: &Message, reached: &mut 
     Ok(())
 }
 
-fn deliver_to_starts(
-    walk: &mut Walk<'_, '_>,
-    message: &Message,
-    origin: [u8; 16],
-    reached: &mut Vec<Text>,
-) -> Run<()> {
+fn deliver_to_starts(walk: &mut Walk<'_, '_>, message: &Message, origin: [u8; 16], reached: &mut Vec<Text>) -> Run<()> {
     let range = RangeId::MessageStarts { tenant: message.tenant.clone(), message: message.name.clone() };
     let mut after = None;
     while let Some(sort) = walk.draft.next_in(&range, after.as_ref())? {

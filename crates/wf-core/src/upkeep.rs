@@ -1,14 +1,15 @@
 //! Commands that the engine makes itself. Each looks again whether what it is about is still there:
 //! a late timer, a swept lease or a repeated follow-up changes nothing.
 
-use crate::command::{Command, Quarantined};
+use crate::command::Command;
 use crate::draft::Run;
 use crate::event::What;
 use crate::ids::{self, Key, Millis};
 use crate::messages;
 use crate::outcome::Outcome;
+use crate::quarantine::quarantine;
 use crate::ranges::{Due, RangeId, due_at};
-use crate::rows::{FollowUp, Incident, IncidentKind, Job, JobState, MessageId, RowId, Scope, Text, Timer, Work};
+use crate::rows::{FollowUp, Job, JobState, MessageId, RowId, Timer, Work};
 use crate::walk::{Task, Walk};
 
 pub(crate) fn own(walk: &mut Walk<'_, '_>, command: &Command) -> Run<Outcome> {
@@ -82,42 +83,6 @@ fn go_on(walk: &mut Walk<'_, '_>, key: Key) -> Run<bool> {
             walk.push(Task::StartNext(messages::StartNext { tenant, process_id, message, correlation_key }));
         }
     }
-    Ok(true)
-}
-
-/// The thing that could not be executed goes, and an incident stays where it stood.
-fn quarantine(walk: &mut Walk<'_, '_>, what: Quarantined, reason: &Text) -> Run<bool> {
-    let (scope, id, key) = match what {
-        Quarantined::Timer(key) => {
-            let timer = walk.draft.get::<Timer>(&RowId::Timer(key))?;
-            (timer.map(|timer| timer.scope), RowId::Timer(key), key)
-        }
-        Quarantined::FollowUp(key) => {
-            let follow_up = walk.draft.get::<FollowUp>(&RowId::FollowUp(key))?;
-            (follow_up.map(|follow_up| follow_up.scope), RowId::FollowUp(key), key)
-        }
-    };
-    let Some(scope) = scope else { return Ok(false) };
-    walk.draft.delete(id)?;
-    let root = walk.draft.get::<Scope>(&RowId::Scope(scope))?.map_or(0, |scope| scope.root);
-    walk.draft.emit(root, key, What::Quarantined { reason: reason.clone() });
-    let Some(instance) = walk.instance(root)? else { return Ok(true) };
-    let incident = walk.draft.next_key();
-    walk.draft.insert_new(Incident {
-        key: incident,
-        tenant: instance.tenant.clone(),
-        root,
-        scope,
-        element_key: 0,
-        element_id: Text::from(""),
-        job: 0,
-        kind: IncidentKind::Internal,
-        message: reason.clone(),
-        created_at: walk.context.now,
-    });
-    let created =
-        What::IncidentCreated { kind: IncidentKind::Internal, element_id: "".into(), message: reason.clone(), job: 0 };
-    walk.draft.emit(root, incident, created);
     Ok(true)
 }
 

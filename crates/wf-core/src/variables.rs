@@ -55,6 +55,11 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
+    /// Puts variables aside on an element; they are told of when they are written.
+    pub(crate) fn keep_variables(&mut self, element: Key, variables: &Variables) -> Run<()> {
+        variables.iter().try_for_each(|(name, value)| self.set_variable(element, name, value))
+    }
+
     fn tell_variables(&mut self, root: Key, scope: Key, variables: &Variables) {
         if !variables.is_empty() {
             self.draft.emit(root, scope, crate::event::What::VariablesSet { variables: variables.clone() });

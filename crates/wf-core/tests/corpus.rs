@@ -35,7 +35,10 @@ fn spec_exclusive_gateway() {
         };
         check(&read(SPEC_GATEWAY), script, &expected);
     };
-    run("x=8", "b", expect![[r#"
+    run(
+        "x=8",
+        "b",
+        expect![[r#"
         instance.started exclusive-gateway v1 {}
         element.completed StartEvent_1
         job.created Activity_1jz6ks2 a
@@ -47,8 +50,12 @@ fn spec_exclusive_gateway() {
         job.activated Activity_0dceglv w
         job.completed Activity_0dceglv
         instance.completed exclusive-gateway
-    "#]]);
-    run("x=3", "c", expect![[r#"
+    "#]],
+    );
+    run(
+        "x=3",
+        "c",
+        expect![[r#"
         instance.started exclusive-gateway v1 {}
         element.completed StartEvent_1
         job.created Activity_1jz6ks2 a
@@ -60,7 +67,8 @@ fn spec_exclusive_gateway() {
         job.activated Activity_1iq4mqw w
         job.completed Activity_1iq4mqw
         instance.completed exclusive-gateway
-    "#]]);
+    "#]],
+    );
 }
 
 /// `interrupt-task` of its case list, and the way without the message.
@@ -72,7 +80,10 @@ fn spec_message_boundary() {
         assert_eq!(world.variables(instance), "{key:\"key-1\",x:1}");
         world.work("c", "");
     };
-    check(&read(SPEC_BOUNDARY), interrupted, &expect![[r#"
+    check(
+        &read(SPEC_BOUNDARY),
+        interrupted,
+        &expect![[r#"
         instance.started message-boundary-event v1 {key:"key-1"}
         element.completed StartEvent_1
         job.created Activity_0ug4vtk a
@@ -89,14 +100,18 @@ fn spec_message_boundary() {
         job.completed Activity_1q4n0ea
         element.completed Event_1vcw5fe
         instance.completed message-boundary-event
-    "#]]);
+    "#]],
+    );
     let undisturbed = |world: &mut World| {
         world.start("message-boundary-event", "key=\"key-1\"");
         world.work("a", "");
         assert_eq!(world.publish("cancel", "key-1", 0, "x=1"), 0);
         world.work("b", "");
     };
-    check(&read(SPEC_BOUNDARY), undisturbed, &expect![[r#"
+    check(
+        &read(SPEC_BOUNDARY),
+        undisturbed,
+        &expect![[r#"
         instance.started message-boundary-event v1 {key:"key-1"}
         element.completed StartEvent_1
         job.created Activity_0ug4vtk a
@@ -110,7 +125,8 @@ fn spec_message_boundary() {
         job.completed Activity_0zzml7t
         element.completed Event_1rtdw1z
         instance.completed message-boundary-event
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -123,7 +139,10 @@ fn payment_with_enough_credit() {
         world.complete(&thrown.job, "").unwrap();
         world.work("paymentReceived", "");
     };
-    check(&read(PAYMENT), script, &expect![[r#"
+    check(
+        &read(PAYMENT),
+        script,
+        &expect![[r#"
         message.published RetrievePaymentCommand ''
         instance.started payment v1 {traceId:"t-1"}
         element.completed StartEvent_1
@@ -138,7 +157,8 @@ fn payment_with_enough_credit() {
         job.activated EndEvent_0769is9 w
         job.completed EndEvent_0769is9
         instance.completed payment
-    "#]]);
+    "#]],
+    );
 }
 
 /// The same file with its two constant conditions the other way round.
@@ -157,7 +177,10 @@ fn payment_by_credit_card() {
         world.work("emitEvent", "");
         world.work("paymentReceived", "");
     };
-    check(&xml, charged, &expect![[r#"
+    check(
+        &xml,
+        charged,
+        &expect![[r#"
         job.activated ServiceTask_10hm6pn w
         job.completed ServiceTask_10hm6pn
         job.created CreditCardChargedEvent emitEvent
@@ -167,7 +190,8 @@ fn payment_by_credit_card() {
         job.activated EndEvent_0769is9 w
         job.completed EndEvent_0769is9
         instance.completed payment
-    "#]]);
+    "#]],
+    );
     let updated = |world: &mut World| {
         begin(world);
         let charge = world.job("chargeCreditCard");
@@ -179,7 +203,10 @@ fn payment_by_credit_card() {
         world.work("emitEvent", "");
         world.work("paymentReceived", "");
     };
-    check(&xml, updated, &expect![[r#"
+    check(
+        &xml,
+        updated,
+        &expect![[r#"
         job.activated ServiceTask_10hm6pn w
         job.error-thrown ServiceTask_10hm6pn Error_PaymentError caught by BoundaryEvent_0s43v6m
         element.terminated ServiceTask_10hm6pn
@@ -207,7 +234,8 @@ fn payment_by_credit_card() {
         job.activated EndEvent_0769is9 w
         job.completed EndEvent_0769is9
         instance.completed payment
-    "#]]);
+    "#]],
+    );
     let given_up = |world: &mut World| {
         begin(world);
         let charge = world.job("chargeCreditCard");
@@ -216,7 +244,10 @@ fn payment_by_credit_card() {
         world.advance(7 * 86_400_000 - 1);
         world.advance(1);
     };
-    check(&xml, given_up, &expect![[r#"
+    check(
+        &xml,
+        given_up,
+        &expect![[r#"
         job.activated ServiceTask_10hm6pn w
         job.error-thrown ServiceTask_10hm6pn Error_PaymentError caught by BoundaryEvent_0s43v6m
         element.terminated ServiceTask_10hm6pn
@@ -233,7 +264,8 @@ fn payment_by_credit_card() {
         element.completed BoundaryEvent_025mscv
         element.completed EndEvent_1no2aoc
         instance.completed payment
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -249,7 +281,10 @@ fn order() {
         world.work("package-and-deliver", "");
         world.work("send-bill", "");
     };
-    check(&read(ORDER), paid, &expect![[r#"
+    check(
+        &read(ORDER),
+        paid,
+        &expect![[r#"
         instance.started ordering-items-workflow v1 {orderId:4711}
         element.completed StartEvent_1
         job.created validate-order validate-order
@@ -265,6 +300,7 @@ fn order() {
         message.correlated payment-received to payment-received
         timer.canceled wait-5min-timer
         subscription.closed payment-received
+        element.completed Gateway_1p6s0kg
         variables.set {amount:5}
         element.completed payment-received
         element.completed Gateway_09cx3x2
@@ -278,7 +314,8 @@ fn order() {
         element.completed Gateway_11r4dfm
         element.completed Event_End
         instance.completed ordering-items-workflow
-    "#]]);
+    "#]],
+    );
     let reminded = |world: &mut World| {
         begin(world);
         world.advance(300_000);
@@ -288,7 +325,10 @@ fn order() {
         world.work("send-bill", "");
         world.work("package-and-deliver", "");
     };
-    check(&read(ORDER), reminded, &expect![[r#"
+    check(
+        &read(ORDER),
+        reminded,
+        &expect![[r#"
         job.activated send-friendly-reminder w
         job.completed send-friendly-reminder
         subscription.opened payment-received '4711'
@@ -298,6 +338,7 @@ fn order() {
         message.correlated payment-received to payment-received-after-reminder
         subscription.closed payment-received
         timer.canceled wait-10min-timer
+        element.completed Gateway_12peq2t
         element.completed payment-received-after-reminder
         element.completed Gateway_09cx3x2
         element.completed Gateway_0rwjci4
@@ -310,7 +351,8 @@ fn order() {
         element.completed Gateway_11r4dfm
         element.completed Event_End
         instance.completed ordering-items-workflow
-    "#]]);
+    "#]],
+    );
     let canceled = |world: &mut World| {
         begin(world);
         world.advance(300_000);
@@ -320,9 +362,13 @@ fn order() {
         assert_eq!(world.publish("payment-received", "4711", 0, ""), 0);
         world.work("send-cancellation", "");
     };
-    check(&read(ORDER), canceled, &expect![[r#"
+    check(
+        &read(ORDER),
+        canceled,
+        &expect![[r#"
         timer.fired wait-10min-timer
         subscription.closed payment-received
+        element.completed Gateway_12peq2t
         element.completed wait-10min-timer
         job.created send-cancellation send-cancellation
         message.published payment-received '4711'
@@ -330,5 +376,6 @@ fn order() {
         job.completed send-cancellation
         element.completed Event_End
         instance.completed ordering-items-workflow
-    "#]]);
+    "#]],
+    );
 }

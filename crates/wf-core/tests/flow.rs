@@ -83,7 +83,8 @@ fn an_implicit_fork_and_end() {
         job.activated b w
         job.completed b
         instance.completed p
-    "#]].assert_eq(&world.trace());
+    "#]]
+    .assert_eq(&world.trace());
 }
 
 /// Conditions in the order of the file, the default last and not evaluated.
@@ -186,11 +187,13 @@ fn an_event_gateway_takes_one_buffered_message() {
         message.correlated one to m
         subscription.closed one
         subscription.closed two
+        element.completed g
         variables.set {x:1}
         element.completed m
         element.completed e
         instance.completed p
-    "#]].assert_eq(&world.trace());
+    "#]]
+    .assert_eq(&world.trace());
     // The message that was left over is taken by the next instance.
     let next = world.start("p", "");
     assert_eq!(world.variables(next), "{x:2}");
@@ -231,7 +234,8 @@ fn an_interrupted_sub_process_ends_first() {
         element.terminated outer
         element.completed b
         job.created over over
-    "#]].assert_eq(&outer_first.trace());
+    "#]]
+    .assert_eq(&outer_first.trace());
     assert_eq!(outer_first.publish("go", "k", 0, ""), 0);
     outer_first.work("over", "");
     assert_eq!(outer_first.state(instance), ScopeState::Completed);
@@ -249,7 +253,8 @@ fn an_interrupted_sub_process_ends_first() {
         element.terminated inner
         element.completed b1
         job.created late late
-    "#]].assert_eq(&inner_first.trace());
+    "#]]
+    .assert_eq(&inner_first.trace());
     inner_first.work("late", "");
     assert_eq!(inner_first.state(instance), ScopeState::Completed);
 }
@@ -304,7 +309,8 @@ fn a_terminate_end() {
         element.terminated a1
         element.completed c
         element.completed e
-    "#]].assert_eq(&inner.trace());
+    "#]]
+    .assert_eq(&inner.trace());
     inner.work("b", "");
     assert_eq!(inner.state(instance), ScopeState::Completed);
 
@@ -332,7 +338,8 @@ fn a_terminate_end() {
         element.terminated r
         element.terminated c
         instance.completed p
-    "#]].assert_eq(&root.trace());
+    "#]]
+    .assert_eq(&root.trace());
     assert_eq!(root.state(instance), ScopeState::Completed);
 }
 
@@ -366,7 +373,8 @@ fn cancel() {
         element.terminated r
         element.terminated c
         instance.canceled p
-    "#]].assert_eq(&world.trace());
+    "#]]
+    .assert_eq(&world.trace());
     assert_eq!(world.cancel(instance), Err(Rejection::InstanceFinished));
     assert_eq!(world.set(instance, None, "x=1"), Err(Rejection::InstanceFinished));
     world.now += 10_000;
@@ -410,7 +418,8 @@ fn a_stopped_scope_takes_no_more_steps() {
         element.terminated c
         element.completed b1
         job.created one one
-    "#]].assert_eq(&world.trace());
+    "#]]
+    .assert_eq(&world.trace());
     world.work("one", "");
     assert_eq!(world.state(instance), ScopeState::Completed);
 }

@@ -25,9 +25,13 @@ fn lost(reason: LeaseLost) -> Result<Outcome, Rejection> {
 #[derive(Clone, Copy, Debug)]
 enum Since {
     /// The lease is over; swept or not.
-    Expired { swept: bool },
+    Expired {
+        swept: bool,
+    },
     /// Another activation, by the same worker's name or another one.
-    Taken { by: &'static str },
+    Taken {
+        by: &'static str,
+    },
     TakenAndCompleted,
     FailedForNow,
     Backoff,
@@ -311,7 +315,10 @@ fn headers() {
     )]);
     world.start("p", "who=\"ann\"");
     let task = world.job("io.camunda.zeebe:userTask");
-    expect![[r#"{"note":"keep","io.camunda.zeebe:assignee":"ann","io.camunda.zeebe:candidateGroups":"[\"a\",\"b\"]"}"#]].assert_eq(&task.headers);
+    expect![[
+        r#"{"note":"keep","io.camunda.zeebe:assignee":"ann","io.camunda.zeebe:candidateGroups":"[\"a\",\"b\"]"}"#
+    ]]
+    .assert_eq(&task.headers);
     assert_eq!(task.job.retries, 1);
     world.complete(&task.job, "").unwrap();
     expect![[r#"{"q":"\"{}\""}"#]].assert_eq(&world.job("a").headers);

@@ -2,7 +2,11 @@
 
 mod common;
 
+mod budgets;
 mod corpus;
+mod errors;
 mod flow;
 mod jobs;
 mod messages;
+mod timers;
+mod variables;

@@ -88,11 +88,10 @@ fn once_per_process_across_versions() {
     let new = world.start("p", "order=7");
     let other = world.start("q", "order=\"7\"");
     assert_eq!(world.publish("pay", "7", 0, ""), 2);
-    assert_eq!([old, new, other].map(|key| world.state(key)), [
-        ScopeState::Completed,
-        ScopeState::Active,
-        ScopeState::Completed
-    ]);
+    assert_eq!(
+        [old, new, other].map(|key| world.state(key)),
+        [ScopeState::Completed, ScopeState::Active, ScopeState::Completed]
+    );
     // Buffered, it goes to the one that is left, and never to a third instance of the same process.
     assert_eq!(world.publish("pay", "7", 1_000, ""), 1);
     assert_eq!(world.state(new), ScopeState::Completed);
@@ -217,24 +216,28 @@ fn a_start_message_is_not_taken_by_its_own_instance() {
         element.completed s
         subscription.opened go '7'
         element.activated r
-    "#]].assert_eq(&world.trace());
+    "#]]
+    .assert_eq(&world.trace());
 }
 
 /// The answer lists whom this message reached, not whom another message reached on the way.
 #[test]
 fn the_answer_lists_its_own_instances_only() {
-    let mut world = World::with(&[(
-        "p",
-        "start s -> r
+    let mut world = World::with(&[
+        (
+            "p",
+            "start s -> r
          receive r msg=one key==order -> t
          receive t msg=two key==order -> e
          end e",
-    ), (
-        "q",
-        "start s -> t
+        ),
+        (
+            "q",
+            "start s -> t
          receive t msg=two key==order -> e
          end e",
-    )]);
+        ),
+    ]);
     let first = world.start("p", "order=7");
     world.publish("two", "7", 1_000, "");
     let outcome = world.publish_id("one", "7", None, 0, "");

@@ -7,6 +7,7 @@ pub mod request;
 
 mod actor;
 mod envelope;
+mod intake;
 mod partition;
 mod publish;
 mod suppressed;
@@ -18,6 +19,7 @@ mod heads;
 mod loader;
 
 mod clock;
+mod decided;
 mod due;
 mod inflight;
 mod own_work;
@@ -27,5 +29,5 @@ mod replays;
 mod stats;
 
 pub use engine::{Engine, EngineError};
-pub use options::{ClockMode, Options, SinkRule};
+pub use options::{ClockMode, Limits, Options, SinkRule};
 pub use request::*;

@@ -182,6 +182,7 @@ fn hash_from_hex(text: &str) -> Option<[u8; 32]> {
         _ => None,
     };
     let digits: Vec<u8> = text.as_bytes().iter().map(digit).collect::<Option<_>>()?;
-    let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect();
+    let bytes: Vec<u8> =
+        digits.chunks_exact(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect();
     (text.len() == 64).then(|| bytes.try_into().ok())?
 }

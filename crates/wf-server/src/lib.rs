@@ -2,24 +2,24 @@
 //! It knows no store by name and no shape of JSON: `wf-api` has those.
 //! Follow a request: `seam.rs` → `routes/*.rs` → `door.rs::enter` → `call.rs::submit` → `wf_engine::Engine::submit`.
 
-pub mod server;
 pub mod app;
+pub mod server;
 
-mod seam;
-mod routes;
-mod door;
-mod call;
 mod body;
+mod call;
+mod door;
+mod routes;
+mod seam;
 
 pub mod auth;
 pub mod keys;
 pub mod route;
 
-mod params;
-mod page;
 mod graphs;
-mod openapi;
 mod metrics;
+mod openapi;
+mod page;
+mod params;
 
 pub use app::App;
 pub use auth::{ApiKey, Auth, AuthError, Role};

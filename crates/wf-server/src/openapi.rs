@@ -12,7 +12,6 @@ use wf_api::answer::PROBLEM_JSON;
 use wf_api::problem::{FieldError, ProblemBody};
 
 use crate::app::Shared;
-use crate::keys::KEY_HEADER;
 use crate::route::{ROUTES, Route};
 
 #[derive(utoipa::OpenApi)]
@@ -45,6 +44,11 @@ pub(crate) fn with_document(routes: OpenApiRouter<Shared>) -> (Router<Shared>, O
             complete(operation, route);
         }
     }
+    for (path, item) in &mut document.paths.paths {
+        let noun = path.strip_prefix("/api/v1/").and_then(|path| path.split('/').next()).unwrap_or("server");
+        let operations = [&mut item.get, &mut item.post, &mut item.put, &mut item.delete];
+        operations.into_iter().flatten().for_each(|operation| polish(operation, noun));
+    }
     if let Some(components) = &mut document.components {
         let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
@@ -70,13 +74,25 @@ fn complete(operation: &mut Operation, route: &Route) {
     if route.is_keyed {
         let text = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(257)).build();
         let key = ParameterBuilder::new()
-            .name(KEY_HEADER)
+            .name("Idempotency-Key")
             .parameter_in(ParameterIn::Header)
             .required(Required::False)
             .description(Some("Makes the request repeatable: send the same key with every repeat."))
             .schema(Some(text))
             .build();
         operation.parameters.get_or_insert_default().push(RefOr::T(key));
+    }
+}
+
+/// Handlers are named within their noun, operations within the whole document.
+fn polish(operation: &mut Operation, noun: &str) {
+    operation.operation_id = operation.operation_id.take().map(|verb| format!("{verb}_{noun}"));
+    for response in operation.responses.responses.values_mut() {
+        if let RefOr::T(response) = response
+            && response.description.is_empty()
+        {
+            response.description = "Done".into();
+        }
     }
 }
 

@@ -57,7 +57,8 @@ impl Params {
     pub fn prefixed(&mut self, prefix: &str) -> Vec<(String, String)> {
         let (taken, rest) = std::mem::take(&mut self.pairs).into_iter().partition(|(name, _)| name.starts_with(prefix));
         self.pairs = rest;
-        let without = |(name, value): (String, String)| (name.strip_prefix(prefix).unwrap_or_default().to_owned(), value);
+        let without =
+            |(name, value): (String, String)| (name.strip_prefix(prefix).unwrap_or_default().to_owned(), value);
         Vec::into_iter(taken).map(without).collect()
     }
 

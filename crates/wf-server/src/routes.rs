@@ -9,16 +9,16 @@ use utoipa_axum::routes;
 
 use crate::app::Shared;
 
+pub(crate) mod audit;
+pub(crate) mod clock;
+pub(crate) mod definitions;
+pub(crate) mod health;
+pub(crate) mod idempotency;
+pub(crate) mod incidents;
 pub(crate) mod instances;
 pub(crate) mod jobs;
 pub(crate) mod messages;
-pub(crate) mod definitions;
-pub(crate) mod incidents;
 pub(crate) mod outbox;
-pub(crate) mod audit;
-pub(crate) mod idempotency;
-pub(crate) mod clock;
-pub(crate) mod health;
 pub(crate) mod problems;
 pub(crate) mod unknown;
 

@@ -137,8 +137,11 @@ fn panicked(seen: &Seen) -> Response {
 /// Histograms by route, method and status: looked up here, as the recorder's own way is ten times longer.
 #[derive(Default)]
 struct Timings {
-    by_route: RwLock<HashMap<String, HashMap<(&'static str, u16), Histogram>>>,
+    by_route: RwLock<HashMap<String, ByStatus>>,
 }
+
+/// Method and status.
+type ByStatus = HashMap<(&'static str, u16), Histogram>;
 
 impl Timings {
     fn record(&self, route: &str, method: &Method, status: u16, seconds: f64) {
@@ -174,5 +177,32 @@ fn bounded(method: &Method) -> &'static str {
         Method::OPTIONS => "OPTIONS",
         Method::PATCH => "PATCH",
         _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::body::Body;
+    use axum::routing::get;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_answered_as_internal_and_named_in_the_log() {
+        let panics = || async {
+            if true {
+                panic!("in a test")
+            }
+        };
+        let router = Router::new().route("/x", get(panics)).layer(Seam::default());
+        let response = router.oneshot(Request::get("/x").body(Body::empty()).unwrap()).await.unwrap();
+        assert_eq!(response.status(), 500);
+        assert!(response.headers().contains_key(REQUEST_ID));
+        let body = axum::body::to_bytes(response.into_body(), 4096).await.unwrap();
+        let problem: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(problem["code"], "internal");
+        assert!(problem["errorId"].is_string());
     }
 }

@@ -5,8 +5,8 @@ use std::future::Future;
 use std::time::Duration;
 
 use axum::Router;
+use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
-use tower::ServiceBuilder;
 
 use crate::app::{App, Inner, Shared};
 use crate::routes::{self, unknown};
@@ -42,6 +42,8 @@ impl Server {
             closing.send_replace(true);
         };
         let mut closed = shared.closing.subscribe();
+        // An answer is one write: nothing is gained by waiting for more of it.
+        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
         let serving = axum::serve(listener, router(shared)).with_graceful_shutdown(stop);
         let overdue = async move {
             // An error means that the sender is gone, and with it whoever might still be served.
@@ -68,6 +70,6 @@ fn router(shared: Shared) -> Router {
     api.merge(plain)
         .fallback(unknown::route)
         .method_not_allowed_fallback(unknown::method)
-        .layer(ServiceBuilder::new().layer(Seam::default()))
+        .layer(Seam::default())
         .with_state(shared)
 }

@@ -1,6 +1,6 @@
 //! A token goes on: output mappings, outgoing flows, the end of a path, the end of a scope.
 
-use wf_model::{Element as Node, ElementIdx, FlowIdx, ROOT};
+use wf_model::{Element as Node, FlowIdx, ROOT};
 
 use super::{Here, Task, Walk};
 use crate::draft::Run;
@@ -13,36 +13,29 @@ use crate::rows::{After, Element, IncidentKind, Instance, Phase, RowId, Scope, S
 
 impl Walk<'_, '_> {
     /// An element that does not wait: completed as it is entered.
-    pub(super) fn pass(&mut self, here: &Here, index: ElementIdx, node: &Node, results: &Variables) -> Step<()> {
-        self.pass_with(here, index, node, Variables::new(), results.clone())
+    pub(super) fn pass(&mut self, here: &Here, node: &Node, results: &Variables) -> Step<()> {
+        self.pass_with(here, node, Variables::new(), results)
     }
 
     /// `locals` are its input mappings' results, `results` what it made.
-    pub(super) fn pass_with(
-        &mut self,
-        here: &Here,
-        _index: ElementIdx,
-        node: &Node,
-        locals: Variables,
-        results: Variables,
-    ) -> Step<()> {
-        self.write_results(here, node, locals, &results)?;
+    pub(super) fn pass_with(&mut self, here: &Here, node: &Node, locals: Variables, results: &Variables) -> Step<()> {
+        self.write_results(here, node, locals, results)?;
         self.tell_completed(here, node);
         Ok(self.follow(here, &node.outgoing)?)
     }
 
-    /// With output mappings only what they map goes up; without, all results do.
+    /// With output mappings only what they map goes up. Without, all results do, but for those whose name is a local
+    /// variable: they end with the element.
     fn write_results(&mut self, here: &Here, node: &Node, locals: Variables, results: &Variables) -> Step<()> {
         let scope = here.scope.key;
-        if node.outputs.is_empty() {
-            return Ok(self.merge_variables(scope, here.scope.root, results)?);
-        }
-        let mut seen = locals;
-        for (name, value) in results {
-            crate::variables::insert_sorted(&mut seen, name.clone(), value.clone());
-        }
-        let mapped = self.map_variables(&node.outputs, Place { locals: &seen, scope })?;
-        Ok(self.merge_variables(scope, here.scope.root, &mapped)?)
+        let up = if node.outputs.is_empty() {
+            let is_local = |name: &Text| locals.binary_search_by(|(local, _)| local.cmp(name)).is_ok();
+            results.iter().filter(|(name, _)| !is_local(name)).cloned().collect()
+        } else {
+            let seen = merged(locals, results);
+            self.map_variables(&node.outputs, Place { locals: &seen, scope })?
+        };
+        Ok(self.merge_variables(scope, here.scope.root, &up)?)
     }
 
     /// A waiting element is done, with the variables that came with it. An output mapping that fails leaves it
@@ -50,8 +43,11 @@ impl Walk<'_, '_> {
     pub(crate) fn complete_element(&mut self, element: &Element, results: &Variables) -> Run<()> {
         let Some(here) = self.here(element.scope)? else { return Ok(()) };
         let Some(node) = here.node(element.element) else { return Ok(()) };
-        let (locals, results) = self.split_results(element, node, results)?;
-        match self.write_results(&here, node, locals.clone(), &results) {
+        let locals = match element.has_locals {
+            true => self.visible_variables(&[element.key], None)?,
+            false => Variables::new(),
+        };
+        match self.write_results(&here, node, locals.clone(), results) {
             Ok(()) => {
                 self.remove_element(element)?;
                 if element.job == 0 {
@@ -62,43 +58,20 @@ impl Walk<'_, '_> {
             }
             Err(Halt::Stop(stop)) => Err(stop),
             Err(Halt::Incident(kind, message)) => {
-                let kept = merged(locals, &results);
-                self.stop_leaving(&here, element, kind, &message, &kept)
+                let kept = merged(locals, results);
+                self.stop_leaving(element, kind, &message, &kept)
             }
         }
     }
 
-    /// Without output mappings a result whose name is a local variable stays local, and so ends with the element.
-    fn split_results(&mut self, element: &Element, node: &Node, results: &Variables) -> Run<(Variables, Variables)> {
-        if !element.has_locals {
-            return Ok((Variables::new(), results.clone()));
-        }
-        let locals = self.visible_variables(&[element.key], None)?;
-        if !node.outputs.is_empty() {
-            return Ok((locals, results.clone()));
-        }
-        let is_local = |name: &str| locals.iter().any(|(local, _)| &**local == name);
-        let up = results.iter().filter(|(name, _)| !is_local(name)).cloned().collect();
-        Ok((locals, up))
-    }
-
-    fn stop_leaving(
-        &mut self,
-        here: &Here,
-        element: &Element,
-        kind: IncidentKind,
-        message: &str,
-        locals: &Variables,
-    ) -> Run<()> {
-        self.detach(element.root, &element.attached)?;
-        let incident = self.raise(here, element.element, element.key, 0, kind, message)?;
-        self.set_local_variables(element.key, element.root, locals)?;
-        let mut stopped = element.clone();
-        stopped.phase = Phase::Leaving;
-        stopped.incident = incident;
-        stopped.attached = Vec::new();
-        stopped.has_locals = true;
-        self.draft.put(stopped)?;
+    /// Its work is done and what it waited for itself is over; its boundary events can still end it.
+    fn stop_leaving(&mut self, element: &Element, kind: IncidentKind, message: &str, kept: &Variables) -> Run<()> {
+        let (own, around): (Vec<_>, Vec<_>) =
+            element.attached.iter().partition(|attached| attached.target == element.element);
+        self.detach(element.root, &own)?;
+        self.keep_variables(element.key, kept)?;
+        let stopped = Element { phase: Phase::Leaving, job: 0, has_locals: true, attached: around, ..element.clone() };
+        self.raise_on(&stopped, 0, kind, message)?;
         Ok(())
     }
 

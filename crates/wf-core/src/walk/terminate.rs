@@ -7,7 +7,7 @@ use crate::draft::Run;
 use crate::event::What;
 use crate::ids::Key;
 use crate::ranges::RangeId;
-use crate::rows::{After, Element, Job, JobState, RowId, Scope, ScopeState, Variables, Work};
+use crate::rows::{After, Element, Job, JobState, RowId, Scope, ScopeState, Work};
 
 impl Walk<'_, '_> {
     /// A terminate end event ends its own scope only; the scope then completes.
@@ -21,6 +21,10 @@ impl Walk<'_, '_> {
     }
 
     pub(super) fn terminate(&mut self, scope: Key) -> Run<()> {
+        let row = self.draft.get::<Scope>(&RowId::Scope(scope))?;
+        if row.is_none_or(|row| row.state != ScopeState::Terminating) {
+            return Ok(());
+        }
         let mut budget = TERMINATIONS_MAX;
         if self.empty_scope(scope, &mut budget)? {
             return self.after_terminated(scope);
@@ -67,9 +71,7 @@ impl Walk<'_, '_> {
         if element.job != 0 {
             self.cancel_job(element.job)?;
         }
-        // An interrupted scope was marked closed in its row.
-        let current = self.draft.get::<Element>(&element.id())?;
-        self.remove_element(current.as_deref().unwrap_or(element))?;
+        self.remove_element(element)?;
         if let Some(node) = here.node(element.element) {
             let terminated = What::ElementTerminated { element_id: node.id.clone() };
             self.draft.emit(element.root, element.key, terminated);
@@ -92,6 +94,10 @@ impl Walk<'_, '_> {
 
     fn after_terminated(&mut self, key: Key) -> Run<()> {
         let Some(scope) = self.draft.get::<Scope>(&RowId::Scope(key))? else { return Ok(()) };
+        // Stopped from around it in the meantime: it goes with what is around it, and no path starts.
+        if !self.is_live(scope.parent)? {
+            return Ok(());
+        }
         match scope.after {
             After::Nothing => Ok(()),
             After::Cancel => self.end_instance(&scope, ScopeState::Canceled),
@@ -109,9 +115,10 @@ impl Walk<'_, '_> {
                 let (Some(outer), Some(element)) = (self.here(scope.parent)?, self.draft.get::<Element>(&id)?) else {
                     return Ok(());
                 };
+                let brought = self.visible_variables(&[key], None)?;
                 self.terminate_element(&outer, &element)?;
                 self.drop_scope(key)?;
-                self.leave_event(&outer, target, &Variables::new())
+                self.leave_event(&outer, target, &brought)
             }
         }
     }

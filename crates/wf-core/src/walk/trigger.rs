@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use wf_model::{Boundary, Element as Node, ElementIdx, Kind, Trigger};
 
+use super::attach::ENDLESS;
 use super::{Here, Task, Walk};
 use crate::draft::Run;
 use crate::event::What;
@@ -95,7 +96,7 @@ impl Walk<'_, '_> {
             _ => wf_feel::add_duration_ms(timer.due, &timer.interval).filter(|due| *due > timer.due),
         };
         if let Some(due) = next {
-            let repeats = if timer.repeats < 0 { -1 } else { timer.repeats - 1 };
+            let repeats = if timer.repeats == ENDLESS { ENDLESS } else { timer.repeats - 1 };
             let element_id = here.node(timer.target).map_or_else(|| Text::from(""), |node| node.id.clone());
             self.draft.emit(timer.root, timer.key, What::TimerScheduled { element_id, due });
             self.draft.put(Timer { due, repeats, ..timer.clone() })?;
@@ -121,6 +122,9 @@ impl Walk<'_, '_> {
             // A branch of an event-based gateway: the first trigger wins.
             _ => {
                 self.remove_element(host)?;
+                if let Some(gateway) = here.node(host.element) {
+                    self.tell_completed(here, gateway);
+                }
                 self.leave_event(here, target, variables)
             }
         }
@@ -130,7 +134,7 @@ impl Walk<'_, '_> {
     pub(super) fn leave_event(&mut self, here: &Here, target: ElementIdx, variables: &Variables) -> Run<()> {
         let Some(here) = self.here(here.scope.key)? else { return Ok(()) };
         let Some(node) = here.node(target) else { return Ok(()) };
-        match self.pass(&here, target, node, variables) {
+        match self.pass(&here, node, variables) {
             Ok(()) => Ok(()),
             Err(halt) => self.park(&here, target, Phase::Leaving, variables, halt),
         }
@@ -143,12 +147,12 @@ impl Walk<'_, '_> {
             self.terminate_element(here, host)?;
             return self.leave_event(here, target, variables);
         }
-        // What the event brought is written now: the path may start in a later command.
-        self.merge_variables(here.scope.key, here.scope.root, variables)?;
         self.detach(host.root, &host.attached)?;
-        let mut closed = (**host).clone();
-        closed.attached = Vec::new();
-        self.draft.put(closed)?;
+        // The path may start in a later command. Until then what the event brought waits where the sub-process had its
+        // own variables: nothing in it is evaluated any more.
+        self.delete_variables(host.key)?;
+        self.keep_variables(host.key, variables)?;
+        self.draft.put(Element { attached: Vec::new(), has_locals: true, ..(**host).clone() })?;
         self.stop_scope(host.key, After::Continue(target))
     }
 

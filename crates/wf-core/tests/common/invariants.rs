@@ -76,7 +76,10 @@ impl World {
         }
         if element.job != 0 {
             let job = self.rows.get(&RowId::Job(element.job));
-            assert!(matches!(job, Some(Row::Job(job)) if is_live(job) && job.element_key == element.key), "{element:?}");
+            assert!(
+                matches!(job, Some(Row::Job(job)) if is_live(job) && job.element_key == element.key),
+                "{element:?}"
+            );
         }
         for attached in &element.attached {
             let id = match attached.kind {
@@ -113,7 +116,8 @@ impl World {
 
     fn check_attached(&self, scope: Key, host: Key, key: Key) {
         let element = self.rows.get(&RowId::Element { scope, key: host });
-        let is_attached = matches!(element, Some(Row::Element(element)) if element.attached.iter().any(|own| own.key == key));
+        let is_attached =
+            matches!(element, Some(Row::Element(element)) if element.attached.iter().any(|own| own.key == key));
         assert!(is_attached, "{key} is attached to nothing");
     }
 

@@ -124,7 +124,8 @@ impl World {
     fn apply(&mut self, command: &Command, outcome: &Outcome, changes: Changes) {
         if let (Command::Deploy { resources }, Outcome::Deployed(deployed)) = (command, outcome) {
             let processes = resources.iter().flat_map(|resource| &resource.processes);
-            self.processes.extend(deployed.iter().zip(processes).map(|(deployed, process)| (deployed.key, process.clone())));
+            self.processes
+                .extend(deployed.iter().zip(processes).map(|(deployed, process)| (deployed.key, process.clone())));
         }
         if matches!(outcome, Outcome::Done { applied: false }) {
             assert!(changes.rows.is_empty() && changes.events.is_empty(), "{command:?} changed something unasked");

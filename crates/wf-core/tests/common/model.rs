@@ -95,11 +95,18 @@ impl Model {
         if let Some(name) = line.get("msg") {
             let id = line.id;
             let key = line.get("key").map_or_else(String::new, |key| {
-                format!(r#"<bpmn:extensionElements><zeebe:subscription correlationKey="{}"/></bpmn:extensionElements>"#, escape(key))
+                format!(
+                    r#"<bpmn:extensionElements><zeebe:subscription correlationKey="{}"/></bpmn:extensionElements>"#,
+                    escape(key)
+                )
             });
             let _ = writeln!(self.head, r#"<bpmn:message id="m_{id}" name="{}">{key}</bpmn:message>"#, escape(name));
             let is_task = line.kind == "receive";
-            return if is_task { String::new() } else { format!(r#"<bpmn:messageEventDefinition messageRef="m_{id}"/>"#) };
+            return if is_task {
+                String::new()
+            } else {
+                format!(r#"<bpmn:messageEventDefinition messageRef="m_{id}"/>"#)
+            };
         }
         if let Some(code) = line.get("error") {
             let reference = if code == "*" { String::new() } else { format!(r#" errorRef="e_{}""#, line.id) };
@@ -111,7 +118,9 @@ impl Model {
         for (name, tag) in [("timer", "timeDuration"), ("date", "timeDate"), ("cycle", "timeCycle")] {
             if let Some(time) = line.get(name) {
                 let time = escape(time);
-                return format!("<bpmn:timerEventDefinition><bpmn:{tag}>{time}</bpmn:{tag}></bpmn:timerEventDefinition>");
+                return format!(
+                    "<bpmn:timerEventDefinition><bpmn:{tag}>{time}</bpmn:{tag}></bpmn:timerEventDefinition>"
+                );
             }
         }
         match line.kind {
@@ -157,7 +166,8 @@ impl<'l> Line<'l> {
     fn extension(&self) -> String {
         let mut out = String::new();
         if matches!(self.kind, "job" | "throw" | "end") && (self.kind == "job" || self.get("type").is_some()) {
-            let retries = self.get("retries").map_or_else(String::new, |text| format!(r#" retries="{}""#, escape(text)));
+            let retries =
+                self.get("retries").map_or_else(String::new, |text| format!(r#" retries="{}""#, escape(text)));
             let job_type = escape(self.get("type").unwrap_or(self.id));
             let _ = write!(out, r#"<zeebe:taskDefinition type="{job_type}"{retries}/>"#);
         }
@@ -178,7 +188,9 @@ impl<'l> Line<'l> {
             );
         }
         if let Some(assignee) = self.get("assignee") {
-            let groups = self.get("groups").map_or_else(String::new, |groups| format!(r#" candidateGroups="{}""#, escape(groups)));
+            let groups = self
+                .get("groups")
+                .map_or_else(String::new, |groups| format!(r#" candidateGroups="{}""#, escape(groups)));
             let _ = write!(out, r#"<zeebe:assignmentDefinition assignee="{}"{groups}/>"#, escape(assignee));
         }
         out

@@ -8,7 +8,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use wf_api::answer::{self, PageOut};
 use wf_api::body::NAME;
-use wf_api::definitions::{self, DefinitionOut, Deployed};
+use wf_api::definitions::{self, DefinitionOut, Deployed, Files};
 use wf_api::problem::not_found;
 use wf_api::{Code, Problem};
 use wf_core::Command;
@@ -36,7 +36,7 @@ struct File {
 
 /// Deploys BPMN files, all or none. Each executable process is a definition of its own.
 #[utoipa::path(post, path = "/api/v1/definitions", tag = "definitions",
-    request_body(content((String = "application/xml"), (String = "text/xml"), (Vec<String> = "multipart/form-data"))),
+    request_body(content((String = "application/xml"), (String = "text/xml"), (Files = "multipart/form-data"))),
     responses(
         (status = 201, body = Deployed),
         (status = 200, description = "All of them stand already", body = Deployed)

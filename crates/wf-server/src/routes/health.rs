@@ -37,7 +37,9 @@ pub(crate) async fn live() -> Response {
 pub(crate) async fn ready(State(app): State<Shared>) -> Reply {
     match app.engine.is_ready() && !*app.closing.borrow() {
         true => Ok(door::respond(answer::of(200, &Health { status: "ready" }), false)),
-        false => Err(Refused(Problem::new(Code::Unavailable, "the engine does not take requests now").retry_after_ms(1))),
+        false => {
+            Err(Refused(Problem::new(Code::Unavailable, "the engine does not take requests now").retry_after_ms(1)))
+        }
     }
 }
 

@@ -25,11 +25,8 @@ use crate::route;
 pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<Response, Refused> {
     let visitor = app.auth.admit(request.headers(), route::INCIDENTS.permission)?;
     let mut params = Params::of(request.uri())?;
-    let query = IncidentQuery {
-        tenant: visitor.tenant,
-        instance: params.key("processInstanceKey"),
-        slice: params.slice(),
-    };
+    let query =
+        IncidentQuery { tenant: visitor.tenant, instance: params.key("processInstanceKey"), slice: params.slice() };
     params.finish()?;
     let page = app.engine.store().incidents(query).await?;
     Ok(page::respond(page, |incident| IncidentOut::from(&*incident)))

@@ -59,32 +59,51 @@ async fn starts() {
 async fn jobs() {
     let service = Service::plain().await;
     let step = "s".repeat(129);
-    check(&service, "/api/v1/jobs/activate", &[
-        ("{}", "400 validation: type, worker"),
-        (r#"{"type":"t","worker":""}"#, "400 validation: worker"),
-        (r#"{"type":"t","worker":"w","maxJobs":0,"leaseMs":86400001,"waitMs":60001}"#, "400 validation: waitMs, maxJobs, leaseMs"),
-        (r#"{"type":"t","worker":"w","maxJobs":1001}"#, "400 validation: maxJobs"),
-        (r#"{"type":"t","worker":"w","fetchVariables":"a"}"#, "400 validation: fetchVariables"),
-        (r#"{"type":"t","worker":"w","fetchVariables":[1]}"#, "400 validation: fetchVariables"),
-        (r#"{"type":"t","worker":"w","fetchVariables":[]}"#, "200"),
-        (r#"{"type":"t","worker":"w\u0007"}"#, "400 validation: worker"),
-    ])
+    check(
+        &service,
+        "/api/v1/jobs/activate",
+        &[
+            ("{}", "400 validation: type, worker"),
+            (r#"{"type":"t","worker":""}"#, "400 validation: worker"),
+            (
+                r#"{"type":"t","worker":"w","maxJobs":0,"leaseMs":86400001,"waitMs":60001}"#,
+                "400 validation: waitMs, maxJobs, leaseMs",
+            ),
+            (r#"{"type":"t","worker":"w","maxJobs":1001}"#, "400 validation: maxJobs"),
+            (r#"{"type":"t","worker":"w","fetchVariables":"a"}"#, "400 validation: fetchVariables"),
+            (r#"{"type":"t","worker":"w","fetchVariables":[1]}"#, "400 validation: fetchVariables"),
+            (r#"{"type":"t","worker":"w","fetchVariables":[]}"#, "200"),
+            (r#"{"type":"t","worker":"w\u0007"}"#, "400 validation: worker"),
+        ],
+    )
     .await;
-    check(&service, "/api/v1/jobs/complete", &[
-        (r#"{"worker":"w"}"#, "400 validation: jobs"),
-        (r#"{"worker":"w","jobs":[]}"#, "400 validation: jobs"),
-        (r#"{"worker":"w","jobs":[{"key":1},{"kee":"2"},3]}"#, "400 validation: jobs[1].key, jobs[1].kee, jobs[2]"),
-        (r#"{"worker":"w","jobs":[{"key":1,"variables":{"a":"\u0000"}}]}"#, "400 validation: jobs[0].variables.a"),
-        (r#"{"worker":"w","jobs":[{"key":"x"}]}"#, "400 validation: jobs[0].key"),
-    ])
+    check(
+        &service,
+        "/api/v1/jobs/complete",
+        &[
+            (r#"{"worker":"w"}"#, "400 validation: jobs"),
+            (r#"{"worker":"w","jobs":[]}"#, "400 validation: jobs"),
+            (r#"{"worker":"w","jobs":[{"key":1},{"kee":"2"},3]}"#, "400 validation: jobs[1].key, jobs[1].kee, jobs[2]"),
+            (r#"{"worker":"w","jobs":[{"key":1,"variables":{"a":"\u0000"}}]}"#, "400 validation: jobs[0].variables.a"),
+            (r#"{"worker":"w","jobs":[{"key":"x"}]}"#, "400 validation: jobs[0].key"),
+        ],
+    )
     .await;
-    check(&service, "/api/v1/jobs/1/complete", &[
-        (r#"{"worker":"w","lease":"nobody's"}"#, "400 validation: lease"),
-        (r#"{"worker":"w","lease":"7"}"#, "404 job-not-found"),
-    ])
+    check(
+        &service,
+        "/api/v1/jobs/1/complete",
+        &[
+            (r#"{"worker":"w","lease":"nobody's"}"#, "400 validation: lease"),
+            (r#"{"worker":"w","lease":"7"}"#, "404 job-not-found"),
+        ],
+    )
     .await;
-    check(&service, "/api/v1/jobs/1/fail", &[(r#"{"worker":"w","retries":-1,"backoffMs":-1}"#, "400 validation: message, retries, backoffMs")])
-        .await;
+    check(
+        &service,
+        "/api/v1/jobs/1/fail",
+        &[(r#"{"worker":"w","retries":-1,"backoffMs":-1}"#, "400 validation: message, retries, backoffMs")],
+    )
+    .await;
     check(&service, "/api/v1/jobs/1/error", &[(r#"{"worker":"w"}"#, "400 validation: errorCode")]).await;
     check(&service, "/api/v1/jobs/1/extend", &[(r#"{"worker":"w"}"#, "400 validation: leaseMs")]).await;
     for (name, body, expected) in [
@@ -102,16 +121,21 @@ async fn jobs() {
 #[tokio::test]
 async fn others() {
     let service = Service::plain().await;
-    check(&service, "/api/v1/messages", &[
-        ("{}", "400 validation: name"),
-        (r#"{"name":"m","ttlMs":-1,"messageId":"a\nb"}"#, "400 validation: messageId, ttlMs"),
-        (r#"{"name":"m","messageId":""}"#, "200"),
-    ])
+    check(
+        &service,
+        "/api/v1/messages",
+        &[
+            ("{}", "400 validation: name"),
+            (r#"{"name":"m","ttlMs":-1,"messageId":"a\nb"}"#, "400 validation: messageId, ttlMs"),
+            (r#"{"name":"m","messageId":""}"#, "200"),
+        ],
+    )
     .await;
-    check(&service, "/api/v1/incidents/1/resolve", &[
-        (r#"{"retries":0}"#, "400 validation: retries"),
-        ("", "404 incident-not-found"),
-    ])
+    check(
+        &service,
+        "/api/v1/incidents/1/resolve",
+        &[(r#"{"retries":0}"#, "400 validation: retries"), ("", "404 incident-not-found")],
+    )
     .await;
     check(&service, "/api/v1/outbox/1.1.s/retry", &[(r#"{"force":"yes"}"#, "400 validation: force")]).await;
     check(&service, "/api/v1/instances/1/cancel", &[(r#"{"why":1}"#, "400 validation: why")]).await;

@@ -71,6 +71,28 @@ async fn every_documented_route_answers_as_documented() {
     assert_eq!(unseen, BTreeSet::new(), "documented, and never asked");
 }
 
+#[tokio::test]
+async fn the_document_knows_every_route_and_every_operation_has_a_name() {
+    let service = Service::plain().await;
+    let document = service.get("/openapi.json").await.json();
+    for route in wf_server::route::ROUTES {
+        let operation = &document["paths"][route.path][route.method.to_lowercase()];
+        let parameters = operation["parameters"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let is_keyed = parameters.iter().any(|parameter| parameter["name"] == "Idempotency-Key");
+        assert_eq!((operation.is_object(), is_keyed), (true, route.is_keyed), "{route:?}");
+    }
+    let mut ids = BTreeSet::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let id = operation["operationId"].as_str().unwrap();
+            assert!(ids.insert(id.to_owned()), "{id} twice");
+            for response in operation["responses"].as_object().unwrap().values() {
+                assert!(response["description"].is_string(), "{method} {path}");
+            }
+        }
+    }
+}
+
 /// Statuses but `default`, which is the problem's.
 fn documented(document: &Value) -> BTreeSet<String> {
     let mut all = BTreeSet::new();

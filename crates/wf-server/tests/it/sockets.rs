@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -16,8 +17,6 @@ struct Running {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
     served: JoinHandle<Result<(), ServeError>>,
-    /// The same engine, asked in process.
-    beside: Service,
 }
 
 async fn running() -> Running {
@@ -25,11 +24,10 @@ async fn running() -> Running {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
-    let beside = Service::of(app.clone());
     let shutdown = async {
         let _ = stopped.await;
     };
-    Running { address, stop, served: tokio::spawn(Server::serve(listener, app, shutdown)), beside }
+    Running { address, stop, served: tokio::spawn(Server::serve(listener, app, shutdown)) }
 }
 
 async fn send(address: SocketAddr, text: &str) -> TcpStream {
@@ -72,25 +70,45 @@ async fn a_body_that_is_too_large_is_refused_unread() {
 
 #[tokio::test]
 async fn a_poll_whose_client_is_gone_leases_nothing() {
-    let running = running().await;
-    running.beside.deploy(WORK).await;
-    let stream = send(running.address, &poll()).await;
-    drop(stream);
-    // A second poll from a client that stays gets the job, whichever of the two the engine saw first.
-    let staying = tokio::spawn(answer(send(running.address, &poll()).await));
-    running.beside.start(r#"{"processDefinitionId":"order"}"#).await;
-    let reply = tokio::time::timeout(Duration::from_secs(20), staying).await.unwrap().unwrap();
-    assert!(reply.contains(r#""elementId":"pay""#), "{reply}");
+    let service = Service::plain().await;
+    service.deploy(WORK).await;
+    let gone = service.post("/api/v1/jobs/activate", POLL);
+    // Polled once, the request is in the engine's mailbox; dropped, it is what a closed connection leaves behind.
+    assert!(gone.now_or_never().is_none());
+    service.start(r#"{"processDefinitionId":"order"}"#).await;
+    assert_eq!(service.activate().await["elementId"], "pay");
 }
 
 #[tokio::test]
 async fn a_stop_ends_long_polls_and_then_the_server() {
     let running = running().await;
     let polling = tokio::spawn(answer(send(running.address, &poll()).await));
-    // Its first line is read before the stop: an earlier connection's answer proves that the server runs.
-    assert!(answer(send(running.address, "GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await).await.contains(" 200 "));
+    // A later connection's answer: the server runs, and has most likely read the poll.
+    let live = "GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    assert!(answer(send(running.address, live).await).await.contains(" 200 "));
     running.stop.send(()).unwrap();
     tokio::time::timeout(Duration::from_secs(20), running.served).await.unwrap().unwrap().unwrap();
     let reply = polling.await.unwrap();
     assert!(reply.is_empty() || reply.ends_with(r#"{"jobs":[]}"#), "{reply}");
+}
+
+#[tokio::test]
+async fn t2_metrics_have_their_names() {
+    let mut app = app(Auth::default(), IdempotencyConfig::default(), ClockMode::System).await;
+    app.metrics = Some(wf_server::recorder().unwrap());
+    let service = Service::of(app);
+    service.deploy(WORK).await;
+    for _ in 0..2 {
+        let headers = [JSON, ("idempotency-key", "k")];
+        service.send("POST /api/v1/instances", &headers, r#"{"processDefinitionId":"order"}"#).await;
+    }
+    let reply = service.get("/metrics").await;
+    assert_eq!(reply.header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+    for wanted in [
+        "wf_api_idempotency_hits_total{path=\"/api/v1/instances\"} ",
+        "wf_http_request_duration_seconds_bucket{route=\"/api/v1/instances\",method=\"POST\",status=\"201\",le=",
+        "# HELP wf_http_request_duration_seconds ",
+    ] {
+        assert!(reply.body.contains(wanted), "{wanted}\n{}", reply.body);
+    }
 }

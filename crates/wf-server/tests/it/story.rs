@@ -16,13 +16,15 @@ async fn an_order_from_deployment_to_its_end() {
     assert_eq!((again.status, &again.json()["definitions"][0]["duplicate"]), (200, &json!(true)));
 
     let started = service
-        .post("/api/v1/instances", r#"{"processDefinitionId":"order","variables":{"amount": 1.50 , "b":[ 1, "x  y" ]}}"#)
+        .post(
+            "/api/v1/instances",
+            r#"{"processDefinitionId":"order","variables":{"amount": 1.50 , "b":[ 1, "x  y" ]}}"#,
+        )
         .await;
     let key = text(&started.json()["key"]);
     assert_eq!(started.status, 201);
-    let expected = format!(
-        r#"{{"key":"{key}","processDefinitionId":"order","version":1,"state":"ACTIVE","existing":false}}"#
-    );
+    let expected =
+        format!(r#"{{"key":"{key}","processDefinitionId":"order","version":1,"state":"ACTIVE","existing":false}}"#);
     assert_eq!(started.body, expected);
     assert_eq!(started.header("location"), format!("/api/v1/instances/{key}"));
     assert_eq!(started.header("cache-control"), "no-store");
@@ -123,7 +125,8 @@ async fn l5_7_a_message_is_correlated_once() {
 async fn l1_9_a_uniqueness_key_finds_the_active_twin() {
     let service = Service::plain().await;
     service.deploy(WORK).await;
-    let start = |id: &str| format!(r#"{{"processDefinitionId":"order","uniquenessKey":"id","variables":{{"id":{id}}}}}"#);
+    let start =
+        |id: &str| format!(r#"{{"processDefinitionId":"order","uniquenessKey":"id","variables":{{"id":{id}}}}}"#);
     let key = service.start(&start("1")).await;
     let twin = service.post("/api/v1/instances", &start("1.0")).await;
     assert_eq!((twin.status, &twin.json()["key"], &twin.json()["existing"]), (200, &json!(key), &json!(true)));
@@ -205,7 +208,10 @@ async fn several_files_are_deployed_all_or_none() {
     let kind = ("content-type", "multipart/form-data; boundary=b");
     let refused = service.send("POST /api/v1/definitions", &[kind], multipart("<nothing/>")).await;
     assert_eq!(refused.verdict(), "422 definition-invalid");
-    assert_eq!((&refused.json()["errors"][0]["resourceName"], &refused.json()["errors"][0]["line"]), (&json!("w.bpmn"), &json!(1)));
+    assert_eq!(
+        (&refused.json()["errors"][0]["resourceName"], &refused.json()["errors"][0]["line"]),
+        (&json!("w.bpmn"), &json!(1))
+    );
     assert_eq!(service.get("/api/v1/definitions").await.json()["items"], json!([]));
     let deployed = service.send("POST /api/v1/definitions", &[kind], multipart(WAIT)).await;
     let names: Vec<String> =

@@ -82,15 +82,7 @@ pub async fn app(auth: Auth, idempotency: IdempotencyConfig, clock: ClockMode) -
 
 async fn app_of(options: Options, auth: Auth, idempotency: IdempotencyConfig) -> App {
     let engine = Engine::open(Arc::new(MemoryStore::default()), options).await.unwrap();
-    App {
-        engine,
-        auth,
-        idempotency,
-        mac_secret: [7; 32],
-        mac_key_id: 1,
-        messages_dedup_ms: 86_400_000,
-        metrics: None,
-    }
+    App { engine, auth, idempotency, mac_secret: [7; 32], mac_key_id: 1, messages_dedup_ms: 86_400_000, metrics: None }
 }
 
 impl Service {
