@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     match run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("wf: {}", failure.message());
+            output::say(failure.message());
             ExitCode::from(failure.code())
         }
     }

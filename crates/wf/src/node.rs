@@ -32,7 +32,7 @@ pub fn server(args: &ServerArgs) -> Done {
     if !args.check {
         return run(config, false);
     }
-    config.warnings.iter().for_each(|warning| eprintln!("wf: warning: {warning}"));
+    config.warnings.iter().for_each(|warning| output::say(&format!("warning: {warning}")));
     output::print("the configuration is right")
 }
 

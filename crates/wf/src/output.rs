@@ -76,7 +76,7 @@ pub fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
     if rows.is_empty() {
         return "(none)".to_owned();
     }
-    let is_number = |text: &String| text.is_empty() || text == "-" || text.starts_with(|c: char| c.is_ascii_digit());
+    let is_number = |text: &String| text.bytes().all(|byte| byte.is_ascii_digit() || b"-.,%".contains(&byte));
     let numbers: Vec<bool> =
         (0..headings.len()).map(|column| rows.iter().all(|row| row.get(column).is_none_or(is_number))).collect();
     let mut table = Table::new();
@@ -98,6 +98,16 @@ pub fn print(text: &str) -> Done {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
     }
+}
+
+/// A word to the user beside the result. Nobody may be listening any more.
+pub fn say(text: &str) {
+    echo(&format!("wf: {text}"));
+}
+
+/// Somebody else's words, as they are.
+pub fn echo(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
 /// An absent value in a table.

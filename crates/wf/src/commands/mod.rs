@@ -7,13 +7,13 @@ mod instances;
 mod jobs;
 mod messages;
 mod outbox;
-mod picture;
+pub mod picture;
 mod worker;
 
 use wf_client::{Client, ClientError, Credentials, Page};
 
 use crate::cli::{Command, DebugCommand, OutboxCommand, Remote};
-use crate::output::{Done, Failure};
+use crate::output::{self, Done, Failure};
 
 pub async fn run(command: Command) -> Done {
     match command {
@@ -57,7 +57,7 @@ where
         cursor = next.next_cursor;
         if rows.len() > limit || (rows.len() == limit && cursor.is_some()) {
             rows.truncate(limit);
-            eprintln!("wf: {limit} rows are shown, there are more (--limit)");
+            output::say(&format!("{limit} rows are shown, there are more (--limit)"));
             return Ok(rows);
         }
         if cursor.is_none() {

@@ -32,7 +32,7 @@ async fn process(client: &Client, instance: &Instance) -> Option<Process> {
     processes.into_iter().find(|process| *process.process_id == **id)
 }
 
-fn picture(instance: &Instance, process: Option<&Process>) -> String {
+pub fn picture(instance: &Instance, process: Option<&Process>) -> String {
     let ended = instance.ended_at.as_ref().map(|at| format!(", ended {at}")).unwrap_or_default();
     let mut text = format!(
         "{} v{}  {}  {}\nstarted {}{ended}\n\n",
@@ -42,7 +42,7 @@ fn picture(instance: &Instance, process: Option<&Process>) -> String {
         Some(process) => outline(process, ROOT, 0, instance),
         None => instance.active_elements.iter().map(|element| row("", &element.element_id, Some(element))).collect(),
     };
-    text.push_str(&output::table(&["", "element", "type", "waits for", "since", "then"], rows));
+    text.push_str(&output::table(&["", "element", "type", "waits for", "then"], rows));
     if !instance.variables.is_empty() {
         let shown =
             instance.variables.iter().map(|(name, value)| vec![name.clone(), output::short(&value.to_string(), 80)]);
@@ -96,22 +96,17 @@ fn lines(process: &Process, index: ElementIdx, depth: usize, instance: &Instance
 
 fn row(bpmn_type: &str, label: &str, active: Option<&ActiveElement>) -> Vec<String> {
     let Some(active) = active else {
-        return vec!["·".to_owned(), label.to_owned(), bpmn_type.to_owned(), String::new(), String::new()];
+        return vec!["·".to_owned(), label.to_owned(), bpmn_type.to_owned(), String::new()];
     };
     let incident = active.waiting_for.as_ref().is_some_and(|waiting| waiting.kind == "incident");
     let mark = if incident { "!" } else { "●" };
-    vec![
-        mark.to_owned(),
-        label.to_owned(),
-        active.kind.clone(),
-        waiting(active),
-        output::or_dash(active.since.as_deref()),
-    ]
+    vec![mark.to_owned(), label.to_owned(), active.kind.clone(), waiting(active)]
 }
 
 /// `message picked for o-1`, `timer until …`, `job charge-card (123)`.
-pub fn waiting(active: &ActiveElement) -> String {
+fn waiting(active: &ActiveElement) -> String {
     let Some(waiting) = &active.waiting_for else { return String::new() };
+    let since = active.since.as_ref().map(|since| format!(", since {since}")).unwrap_or_default();
     let mut text = waiting.kind.clone();
     if let Some(name) = &waiting.name {
         text.push_str(&format!(" {name}"));
@@ -124,5 +119,5 @@ pub fn waiting(active: &ActiveElement) -> String {
         (None, Some(key)) if waiting.kind != "message" => text.push_str(&format!(" ({key})")),
         _ => (),
     }
-    text
+    text + &since
 }

@@ -30,7 +30,7 @@ pub async fn run(args: WorkerArgs) -> Done {
         let command = command.clone();
         async move { outcome(&command, &task.job).await }
     });
-    eprintln!("wf: working on {} at {}", args.job_type, args.remote.server);
+    output::say(&format!("working on {} at {}", args.job_type, args.remote.server));
     let summary = worker.run(process::stop_signal()).await?;
     output::print(&format!(
         "{} job(s): {} completed, {} failed, {} taken over by others",
@@ -47,7 +47,7 @@ async fn outcome(command: &str, job: &Job) -> Outcome {
         Outcome::Fail(failure) => format!("failed: {}", failure.message),
         _ => "completed".to_owned(),
     };
-    eprintln!("wf: job {} ({}, instance {}): {said}", job.key, job.element_id, job.process_instance_key);
+    output::say(&format!("job {} ({}, instance {}): {said}", job.key, job.element_id, job.process_instance_key));
     outcome
 }
 
@@ -115,7 +115,7 @@ async fn last_line(stderr: Option<tokio::process::ChildStderr>) -> Option<String
     let mut lines = BufReader::new(stderr?).lines();
     let mut last = None;
     while let Ok(Some(line)) = lines.next_line().await {
-        eprintln!("{line}");
+        output::echo(&line);
         if !line.trim().is_empty() {
             last = Some(line);
         }

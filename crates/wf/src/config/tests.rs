@@ -44,7 +44,7 @@ fn every_problem_is_named_at_once() {
 /// `wf.toml` < environment; values are read as TOML, else as text; entries are addressed by number.
 #[test]
 fn the_environment_wins() {
-    let file = "[server]\nlisten = \"127.0.0.1:1\"\n[[sink]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"http://x\"";
+    let file = "[server]\nlisten = \"127.0.0.1:1\"\n[[sink]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"http://x\"\non_dead = \"pass\"";
     let environment = [
         ("WF__SERVER__LISTEN", "127.0.0.1:9"),
         ("WF__IDEMPOTENCY__TTL_MS", "90000000"),
@@ -56,7 +56,7 @@ fn the_environment_wins() {
     assert_eq!(config.listen.port(), 9);
     assert_eq!(config.idempotency.ttl_ms, 90_000_000);
     assert_eq!(config.idempotency.require, ["POST /api/v1/instances"]);
-    assert_eq!(config.sinks[0].secret.as_deref(), Some("s3cret"));
+    assert_eq!(config.sinks[0].secret.as_ref().map(|secret| secret.0.as_str()), Some("s3cret"));
     assert!(!format!("{config:?}").contains("s3cret"), "a secret must not reach a log");
 }
 

@@ -10,7 +10,7 @@ use crate::cli::Output;
 use crate::output;
 
 /// Lines that the story has; for the progress bar only.
-const LINES: u64 = 13;
+const LINES: u64 = 15;
 
 pub struct Ledger {
     lines: Vec<Line>,
@@ -89,7 +89,8 @@ impl Ledger {
         self.lines.iter().flat_map(|line| &line.checks).filter(|check| !check.is_right()).count()
     }
 
-    pub fn to_text(&self, took: Duration) -> String {
+    /// `is_whole`: the story came to its end.
+    pub fn to_text(&self, took: Duration, is_whole: bool) -> String {
         let mut layer = "";
         let rows = self.lines.iter().map(|line| {
             let shown = if line.layer == layer { "" } else { line.layer };
@@ -101,6 +102,7 @@ impl Ledger {
         let table = output::table(&["layer", "sent", "happened", "suppressed", ""], rows.collect());
         let checks: usize = self.lines.iter().map(|line| line.checks.len()).sum();
         let verdict = match self.wrong() {
+            0 if !is_whole => format!("{checks} figures checked, all right so far"),
             0 => format!("{checks} figures checked: every effect happened once"),
             wrong => format!("{wrong} of {checks} figures are wrong:\n{}", self.findings().join("\n")),
         };

@@ -33,7 +33,7 @@ async fn story(args: &DemoArgs) -> Done {
     stage.close().await;
     match args.output {
         Output::Json => output::print(&output::json(&ledger.to_json()))?,
-        Output::Table => output::print(&ledger.to_text(began.elapsed()))?,
+        Output::Table => output::print(&ledger.to_text(began.elapsed(), played.is_ok()))?,
     }
     played.map_err(|failure| Failure::work(format!("the story broke off: {}{said}", failure.message())))?;
     match ledger.wrong() {

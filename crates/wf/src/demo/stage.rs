@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use wf_client::{ActivateJobs, Client, Holder, Instance, InstanceFilter, Job, Retry, StartInstance};
 
-use crate::output::Failure;
+use crate::output::{self, Failure};
 use crate::process::Node;
 
 use super::outside::{Outside, SECRET};
@@ -146,7 +146,7 @@ impl Stage {
         if let Some(node) = self.node.take()
             && let Err(failure) = node.stop().await
         {
-            eprintln!("wf: {}", failure.message());
+            output::say(failure.message());
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Layer 5: messages come twice, and the engine dies between a webhook's delivery and its mark.
 
-use std::collections::BTreeMap;
-
 use futures_util::future::join_all;
 use wf_client::{CompleteItem, PublishMessage, Published};
 
@@ -73,7 +71,7 @@ async fn drain(stage: &Stage, job_type: &str) -> Done {
 /// The receiver has the events, the outbox does not know it: after the restart they are sent again under the same ids.
 async fn shipped_again(stage: &mut Stage) -> Result<Line, Failure> {
     drained(stage).await?;
-    let before = deliveries(stage);
+    let before = stage.outside.events();
     stage.kill_engine().await;
     stage.start_engine(&[("WF_FAILPOINT", "after-ship")]).await?;
     // The last task of each order: completions and ends, each an event. The death may cut this short.
@@ -81,26 +79,22 @@ async fn shipped_again(stage: &mut Stage) -> Result<Line, Failure> {
     let cut_short = tokio::time::timeout(std::time::Duration::from_secs(1), work).await;
     drop(cut_short);
     stage.engine_dies().await?;
-    let at_death = deliveries(stage);
+    let at_death = stage.outside.events();
     stage.start_engine(&[]).await?;
     // Whoever held the claims is gone; their leases end, as those of the jobs that were cut off.
     stage.advance(LEASE_OVER_MS).await?;
     drain(stage, "send-receipt").await?;
     drained(stage).await?;
-    let after = deliveries(stage);
+    let after = stage.outside.events();
     let repeats: usize = after.values().map(|count| count - 1).sum();
-    let shipped_before_death = at_death.len() - before.len();
-    let twice = after.values().filter(|count| **count > 1).count();
+    let in_between: Vec<&String> = at_death.keys().filter(|id| !before.contains_key(*id)).collect();
+    let twice = in_between.iter().filter(|id| after.get(**id).is_some_and(|count| *count > 1)).count();
     Ok(Line::new(LAYER, "the engine dies between sending webhooks and marking them sent")
-        .check("events sent before it died", true, shipped_before_death > 0)
-        .check("events sent again", shipped_before_death, twice)
+        .check("some were sent before it died", true, !in_between.is_empty())
+        .check("those that were sent again", in_between.len(), twice)
         .check("forged webhooks", 0, stage.outside.forged())
         .happened(format!("{} events, each taken once", after.len()))
         .suppressed(format!("{repeats} deliveries, by webhook-id")))
-}
-
-fn deliveries(stage: &Stage) -> BTreeMap<String, usize> {
-    stage.outside.events().into_iter().map(|(id, received)| (id, received.deliveries)).collect()
 }
 
 /// Until the outbox has nothing to send.

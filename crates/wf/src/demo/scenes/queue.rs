@@ -1,4 +1,4 @@
-//! Layer 2: the engine is killed in the middle of a burst. What was answered stands; what was not is repeated by the
+//! Layer 2: the engine is killed, once in the middle of a burst and once exactly between commit and answer. What was answered stands; what was not is repeated by the
 //! clients under the same keys; nothing is applied twice.
 
 use std::collections::BTreeMap;
@@ -14,10 +14,12 @@ use crate::output::{Done, Failure};
 
 const LAYER: &str = "2 command queue";
 const BURST: usize = 60;
+const SILENT: &str = "silent";
 /// Answers after which the engine is killed.
 const BEFORE_THE_KILL: usize = 15;
 
 pub async fn play(stage: &mut Stage, ledger: &mut Ledger) -> Done {
+    ledger.add(answer_lost(stage).await?);
     let (answered, replayed) = burst_with_a_kill(stage).await?;
     ledger.add(
         Line::new(LAYER, format!("{BURST} starts, kill -9 after {BEFORE_THE_KILL} answers, restart"))
@@ -36,6 +38,24 @@ pub async fn play(stage: &mut Stage, ledger: &mut Ledger) -> Done {
             .suppressed(format!("{replays} repeats")),
     );
     Ok(())
+}
+
+/// The effect is durable, its answer is lost: the client cannot know, and repeats.
+async fn answer_lost(stage: &mut Stage) -> Result<Line, Failure> {
+    stage.kill_engine().await;
+    // The first commit of a start is the engine's own: it opens the epoch.
+    stage.start_engine(&[("WF_FAILPOINT", "before-answer:2")]).await?;
+    let client = stage.client.clone();
+    let repeats = tokio::spawn(async move { client.start(&order(SILENT, 10)).key("start-silent").send().await });
+    stage.engine_dies().await?;
+    stage.start_engine(&[]).await?;
+    let reply = repeats.await.map_err(Failure::work)??;
+    let instances = stage.instances(Some(("orderId", SILENT))).await?.len();
+    Ok(Line::new(LAYER, "a start; the engine dies after its commit, before its answer")
+        .check("instances", 1, instances)
+        .check("the repeat is a replay", true, reply.replayed)
+        .happened(format!("{instances} instance"))
+        .suppressed("1 repeat by the client, replayed from the store"))
 }
 
 /// Order → instance, and how many answers were replays: commands whose answer died with the engine.
