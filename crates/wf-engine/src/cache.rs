@@ -1,6 +1,7 @@
 //! What the actor has in memory: committed rows (bounded), the changes of turns that are not yet committed, and heads of ranges.
 //! Uncommitted changes win over anything loaded. It loads nothing itself. Next: `heads.rs`, `partition.rs`.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -11,10 +12,18 @@ use wf_model::Process;
 use wf_store::{Change, Loaded, OutboxId, OutboxRow, RecordId};
 
 use crate::generations::Generations;
-use crate::heads::Heads;
+use crate::heads::{Heads, Moves};
 
 /// Compiled definitions that are kept; they are few and each is used often.
 const PROCESSES_MAX: usize = 1_000;
+
+/// How much stays in memory between two commands. One command may hold more while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub rows_max: usize,
+    pub heads_max: usize,
+    pub head_entries_max: usize,
+}
 
 pub struct Cache {
     committed: Generations<RowId, Option<Row>>,
@@ -25,7 +34,7 @@ pub struct Cache {
     layers: VecDeque<Layer>,
     /// For the command at hand only: marks change beside the turns.
     outbox: BTreeMap<OutboxId, Option<OutboxRow>>,
-    /// Ids of the engine's own commands, for the command at hand only.
+    /// Ids of the engine's own commands, for the slice at hand only.
     commands: BTreeMap<[u8; 16], bool>,
 }
 
@@ -33,16 +42,17 @@ pub struct Cache {
 #[derive(Default)]
 struct Layer {
     rows: BTreeMap<RowId, (bool, Option<Row>)>,
+    moved: BTreeMap<RangeId, Moves>,
     records: BTreeMap<RecordId, Arc<Record>>,
 }
 
 impl Cache {
-    pub fn new(rows_max: usize) -> Cache {
+    pub fn new(limits: Limits) -> Cache {
         Cache {
-            committed: Generations::new(rows_max),
-            records: Generations::new(rows_max / 4),
+            committed: Generations::new(limits.rows_max),
+            records: Generations::new(limits.rows_max / 4),
             processes: HashMap::new(),
-            heads: Heads::new(),
+            heads: Heads::new(limits.heads_max, limits.head_entries_max),
             layers: VecDeque::from([Layer::default()]),
             outbox: BTreeMap::new(),
             commands: BTreeMap::new(),
@@ -77,6 +87,7 @@ impl Cache {
         if self.layers.is_empty() {
             self.layers.push_back(Layer::default());
         }
+        self.age();
     }
 
     /// The changed rows of the turn at hand, in order.
@@ -87,21 +98,29 @@ impl Cache {
         rows.map(|(id, (existed, new))| Change { id: id.clone(), existed: *existed, new: new.clone() }).collect()
     }
 
-    /// A command has run to its end: its changes belong to the turn at hand.
-    pub fn apply(&mut self, changes: &Changes) {
-        for key in &changes.born {
-            self.heads.born(RangeId::Variables(*key));
-            self.heads.born(RangeId::Elements(*key));
+    /// A command has run to its end: its changes belong to the turn at hand. `visit` gets each row as it was and as it is.
+    pub fn apply(&mut self, changes: Changes, mut visit: impl FnMut(Option<&Row>, Option<&Row>)) {
+        for key in changes.born {
+            self.heads.born(RangeId::Variables(key));
+            self.heads.born(RangeId::Elements(key));
         }
-        self.heads.apply(&changes.moved);
-        for (id, new) in &changes.rows {
-            let existed = self.row(id).flatten().is_some();
+        for (id, new) in changes.rows {
+            // A new row's key comes from the counter: what is not loaded does not exist.
+            let old = self.row(&id).flatten();
+            visit(old.as_ref(), new.as_ref());
+            let Some(layer) = self.layers.back_mut() else { continue };
+            match layer.rows.entry(id) {
+                Entry::Occupied(mut known) => known.get_mut().1 = new,
+                Entry::Vacant(free) => {
+                    free.insert((old.is_some(), new));
+                }
+            }
+        }
+        // After the rows: what a row was is asked of the heads too.
+        for (id, moves) in changes.moved {
+            self.heads.apply(&id, &moves);
             if let Some(layer) = self.layers.back_mut() {
-                layer
-                    .rows
-                    .entry(id.clone())
-                    .and_modify(|(_, row)| *row = new.clone())
-                    .or_insert((existed, new.clone()));
+                layer.moved.entry(id).or_default().extend(moves);
             }
         }
     }
@@ -129,10 +148,21 @@ impl Cache {
         self.commands.get(id).copied()
     }
 
-    /// Answers about marks and known commands hold for one command only.
-    pub fn forget_passing(&mut self) {
+    /// The command at hand has ended: what was loaded for it may go.
+    pub fn end_command(&mut self) {
         self.outbox.clear();
+        self.age();
+    }
+
+    /// So has a slice of the engine's own commands.
+    pub fn end_slice(&mut self) {
         self.commands.clear();
+    }
+
+    fn age(&mut self) {
+        self.committed.age();
+        self.records.age();
+        self.heads.age();
     }
 
     pub fn add_process(&mut self, definition: Key, process: Arc<Process>) {
@@ -152,10 +182,9 @@ impl Cache {
         }
         self.outbox.extend(loaded.outbox);
         self.commands.extend(loaded.commands);
-        let uncommitted: Vec<(&RowId, Option<&Row>)> =
-            self.layers.iter().flat_map(|layer| layer.rows.iter().map(|(id, (_, row))| (id, row.as_ref()))).collect();
         for range in loaded.ranges {
-            self.heads.add(range, &uncommitted);
+            let id = range.id.clone();
+            self.heads.add(range, self.layers.iter().filter_map(|layer| layer.moved.get(&id)));
         }
     }
 }

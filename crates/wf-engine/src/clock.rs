@@ -13,19 +13,20 @@ pub struct Clock {
     test: Option<Mutex<Test>>,
 }
 
-struct Test {
+/// Where a test clock stands.
+#[derive(Clone, Copy)]
+pub struct Test {
     now: Millis,
     /// It ticks on from `now` since then.
     ticking_since: Option<Instant>,
 }
 
 impl Clock {
-    /// A store that was used with a test clock goes on from where that stood.
-    pub fn new(mode: ClockMode, stored: Option<TestClock>) -> Clock {
+    /// A store that was used with a test clock goes on from where that stood, but never behind its last command.
+    pub fn new(mode: ClockMode, stored: Option<TestClock>, last_time: Millis) -> Clock {
         let ClockMode::Test { start } = mode else { return Clock { test: None } };
         let (now, frozen) = stored.map_or((start, true), |stored| (stored.now, stored.frozen));
-        let ticking_since = (!frozen).then(Instant::now);
-        Clock { test: Some(Mutex::new(Test { now, ticking_since })) }
+        Clock { test: Some(Mutex::new(Test::at(now.max(last_time), frozen))) }
     }
 
     pub fn is_test(&self) -> bool {
@@ -44,14 +45,40 @@ impl Clock {
         self.test.as_ref().is_none_or(|test| lock(test).ticking_since.is_some())
     }
 
-    pub fn set(&self, now: Millis, frozen: bool) {
+    /// Sets it, and says where it stood: the turn that sets it may fail.
+    pub fn set(&self, now: Millis, frozen: bool) -> Option<Test> {
+        self.test.as_ref().map(|test| std::mem::replace(&mut *lock(test), Test::at(now, frozen)))
+    }
+
+    pub fn restore(&self, before: Test) {
         if let Some(test) = &self.test {
-            *lock(test) = Test { now, ticking_since: (!frozen).then(Instant::now) };
+            *lock(test) = before;
         }
+    }
+
+    /// What the store holds after the partition was taken again: a change whose outcome was not known may stand there.
+    pub fn adopt(&self, stored: TestClock) {
+        if let Some(test) = &self.test {
+            let mut test = lock(test);
+            let now = if stored.frozen { stored.now } else { stored.now.max(test.now()) };
+            if stored.frozen || test.ticking_since.is_none() || now > test.now() {
+                *test = Test::at(now, stored.frozen);
+            }
+        }
+    }
+
+    /// As the partition's row keeps it.
+    pub fn stored(&self) -> Option<TestClock> {
+        let test = self.test.as_ref().map(|test| *lock(test))?;
+        Some(TestClock { now: test.now(), frozen: test.ticking_since.is_none() })
     }
 }
 
 impl Test {
+    fn at(now: Millis, frozen: bool) -> Test {
+        Test { now, ticking_since: (!frozen).then(Instant::now) }
+    }
+
     fn now(&self) -> Millis {
         let ticked = self.ticking_since.map_or(0, |since| since.elapsed().as_millis() as Millis);
         self.now.saturating_add(ticked)

@@ -1,19 +1,24 @@
 //! What the engine does unasked: timers, leases, back-offs, expiries, follow-ups, retention. In bounded slices.
 
+use std::collections::BTreeSet;
+
 use wf_core::draft::Base;
 use wf_core::ranges::{Due, due_at};
 use wf_core::{Command, Key, Millis, Need, RangeId, Row, RowId, SortKey, ids};
 
 use crate::cache::Cache;
 use crate::envelope::Own;
-use crate::heads::{RETAINED, WATCHED};
+use crate::heads::RETAINED;
 
 /// Commands of one kind in one turn; what is left comes with the next.
 pub const SLICE_MAX: usize = 128;
 /// Follow-ups of one turn: each may take a thousand steps.
 pub const FOLLOW_UPS_MAX: usize = 8;
 /// Rows of each kind that one purge drops.
-pub const PURGE_ROWS_MAX: u32 = 500;
+pub const PURGE_ROWS_MAX: u32 = 100;
+
+/// An entry of a queue, as it is remembered to be left alone.
+pub type Place = (RangeId, SortKey);
 
 /// The first entry of a queue; `Err`: it must be loaded first.
 pub fn first(cache: &Cache, range: &RangeId) -> Result<Option<SortKey>, Need> {
@@ -25,15 +30,22 @@ pub fn first(cache: &Cache, range: &RangeId) -> Result<Option<SortKey>, Need> {
     }
 }
 
-/// When the next thing falls due, over all queues that are loaded.
-pub fn next_due(cache: &Cache) -> Option<Millis> {
-    WATCHED.iter().filter_map(|range| first(cache, range).ok().flatten()).map(|sort| due_at(&sort)).min()
+/// When the next entry falls due that is not to be left alone. Follow-ups are due at once: their rank is 0.
+pub fn next_due(cache: &Cache, range: &RangeId, skipped: &BTreeSet<Place>) -> Option<Millis> {
+    let view = cache.range(range)?;
+    view.entries.iter().find(|sort| !is_skipped(skipped, range, sort)).map(due_at)
 }
 
 /// Up to a slice of entries that are due, in order; stops where memory ends.
-pub fn due_entries(cache: &Cache, range: &RangeId, now: Millis) -> Vec<SortKey> {
+pub fn due_entries(cache: &Cache, range: &RangeId, now: Millis, skipped: &BTreeSet<Place>) -> Vec<SortKey> {
     let Some(view) = cache.range(range) else { return Vec::new() };
-    view.entries.iter().take_while(|sort| due_at(sort) <= now).take(SLICE_MAX).cloned().collect()
+    let due = view.entries.iter().take_while(|sort| due_at(sort) <= now);
+    let slice_max = if *range == RangeId::FollowUps { FOLLOW_UPS_MAX } else { SLICE_MAX };
+    due.filter(|sort| !is_skipped(skipped, range, sort)).take(slice_max).cloned().collect()
+}
+
+fn is_skipped(skipped: &BTreeSet<Place>, range: &RangeId, sort: &SortKey) -> bool {
+    !skipped.is_empty() && skipped.contains(&(range.clone(), sort.clone()))
 }
 
 /// The command for a due entry. Its id is derived from what it is about: a repeat is known.
@@ -53,16 +65,10 @@ pub fn command_for(cache: &Cache, range: &RangeId, sort: &SortKey) -> Result<Opt
         },
         RangeId::Due(Due::Backoffs) => own(due, b"backoff", &[key, due as u64], Command::EndBackoff { job: key, due }),
         RangeId::Due(Due::Messages) => own(due, b"message", &[key], Command::ExpireMessage { message: key }),
+        RangeId::FollowUps => own(0, b"follow-up", &[key], Command::Continue { follow_up: key }),
         _ => return Ok(None),
     };
     Ok(Some(own))
-}
-
-/// Follow-ups go in the order in which they were scheduled.
-pub fn follow_ups(cache: &Cache) -> Vec<Own> {
-    let Some(view) = cache.range(&RangeId::FollowUps) else { return Vec::new() };
-    let first = view.entries.iter().take(FOLLOW_UPS_MAX);
-    first.map(|sort| own(0, b"follow-up", &[sort.key], Command::Continue { follow_up: sort.key })).collect()
 }
 
 /// A purge, if something has been over for longer than it must be kept.

@@ -2,8 +2,8 @@
 //! Next: `actor.rs::turn`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, mpsc, oneshot};
 use wf_core::Millis;
@@ -45,6 +45,8 @@ pub struct Shared {
     pub tally: Tally,
     pub outbox_filled: Notify,
     pub ready: AtomicBool,
+    /// Command time of the last committed turn: the doors' time never stands behind it.
+    pub last_time: AtomicI64,
     pub stopping: Notify,
     pub stopped: Notify,
     pub is_stopped: AtomicBool,
@@ -58,7 +60,8 @@ impl Engine {
     pub async fn open(store: Arc<dyn Store>, options: Options) -> Result<Engine, EngineError> {
         let opened = store.open(options.partition).await?;
         let shared = Arc::new(Shared {
-            clock: Clock::new(options.clock, opened.head.clock),
+            clock: Clock::new(options.clock, opened.head.clock, opened.head.last_time),
+            last_time: AtomicI64::new(opened.head.last_time),
             store,
             replays: Replays::new(),
             tally: Tally::default(),
@@ -86,14 +89,16 @@ impl Engine {
             return Ok(Answered { answer, replayed: true });
         }
         let visit = self.shared.in_flight.enter(id);
-        let limit = visit.is_repeat.then(|| Duration::from_millis(self.shared.wait_ms));
-        self.enqueue_visit(request, visit, limit).await
+        match visit.is_repeat {
+            false => self.enqueue(request, Some(visit)).await,
+            true => self.wait_a_while(request, visit).await,
+        }
     }
 
     /// The replay of a committed, unexpired record with the same fingerprint. Everything else is the actor's.
     fn replay(&self, request: &Request, passport: &Passport, id: &RecordId) -> Option<Answer> {
         let record = self.shared.replays.get(id)?;
-        let now = self.now();
+        let now = self.now().max(self.shared.last_time.load(Ordering::Acquire));
         let verdict = wf_idempotency::decide::decide(Some(&record), &passport.fingerprint, &Policy::default(), now);
         let Verdict::Replay(answer) = verdict else { return None };
         let note = Note::of(request, passport, SuppressedKind::Replay, now);
@@ -103,38 +108,28 @@ impl Engine {
         Some(answer.clone())
     }
 
-    async fn enqueue_visit(
-        &self,
-        request: Request,
-        visit: Visit,
-        limit: Option<Duration>,
-    ) -> Result<Answered, Refusal> {
+    /// Another request with its key is under way.
+    async fn wait_a_while(&self, request: Request, visit: Visit) -> Result<Answered, Refusal> {
         let passport = request.passport.as_ref();
         let note = passport.map(|passport| Note::of(&request, passport, SuppressedKind::InProgress, self.now()));
-        let answered = self.enqueue(request, limit).await;
-        drop(visit);
-        if let (Err(Refusal::InProgress { .. }), Some(note)) = (&answered, note) {
-            self.shared.tally.add(note.into_entry());
+        let limit = Duration::from_millis(self.shared.wait_ms);
+        if let Ok(answered) = tokio::time::timeout(limit, self.enqueue(request, Some(visit))).await {
+            return answered;
         }
-        answered
+        note.into_iter().for_each(|note| self.shared.tally.add(note.into_entry()));
+        Err(Refusal::InProgress { retry_after_ms: 1_000 })
     }
 
-    async fn enqueue(&self, request: Request, limit: Option<Duration>) -> Result<Answered, Refusal> {
+    async fn enqueue(&self, request: Request, visit: Option<Visit>) -> Result<Answered, Refusal> {
         let render = request.render;
         let (reply, answer) = oneshot::channel();
-        let envelope = Envelope::Asked(Box::new(Asked { request, nonce: nonce(), reply }));
-        self.mailbox.try_send(envelope).map_err(|full| match full {
+        let asked = Asked { request, nonce: nonce(), arrived: Instant::now(), visit, reply };
+        self.mailbox.try_send(Envelope::Asked(Box::new(asked))).map_err(|full| match full {
             mpsc::error::TrySendError::Full(_) => Refusal::Overloaded,
             mpsc::error::TrySendError::Closed(_) => stopping(),
         })?;
-        let reply = match limit {
-            None => answer.await,
-            Some(limit) => match tokio::time::timeout(limit, answer).await {
-                Ok(reply) => reply,
-                Err(_) => return Err(Refusal::InProgress { retry_after_ms: 1_000 }),
-            },
-        };
-        rendered(reply.unwrap_or_else(|_| Reply::Refused(stopping())), render)
+        // Every envelope is answered, unless the actor died with it: then nobody knows.
+        rendered(answer.await.unwrap_or(Reply::Refused(Refusal::OutcomeUnknown)), render)
     }
 
     /// For reads of committed data.
@@ -186,7 +181,7 @@ fn rendered(reply: Reply, render: Render) -> Result<Answered, Refusal> {
     }
 }
 
-fn stopping() -> Refusal {
+pub(crate) fn stopping() -> Refusal {
     Refusal::Unavailable { reason: "the engine is stopping".to_owned() }
 }
 

@@ -1,9 +1,12 @@
 //! What lies in the mailbox: a request with the way back, or a command that the engine makes itself.
 
+use std::time::Instant;
+
 use tokio::sync::oneshot;
 use wf_core::{Command, Outcome};
 
-use crate::request::{Answered, Refusal, Request};
+use crate::inflight::Visit;
+use crate::request::{Answered, Ask, Refusal, Request};
 
 pub enum Envelope {
     Asked(Box<Asked>),
@@ -14,6 +17,10 @@ pub struct Asked {
     pub request: Request,
     /// Made at the door: the command id of a request without a key, the same when the turn is run again.
     pub nonce: [u8; 16],
+    /// From then on a poll waits, however often it is looked at.
+    pub arrived: Instant,
+    /// Its key is under way until it is answered, also when its client has gone.
+    pub visit: Option<Visit>,
     pub reply: oneshot::Sender<Reply>,
 }
 
@@ -35,15 +42,36 @@ pub enum Reply {
     Refused(Refusal),
 }
 
-impl Envelope {
+impl Asked {
+    /// A client that is gone hears nothing; its effect stands.
+    pub fn answer(self, reply: Reply) {
+        drop(self.visit);
+        let _ = self.reply.send(reply);
+    }
+
+    fn is_poll(&self) -> bool {
+        matches!(self.request.ask, Ask::Command(Command::ActivateJobs { .. }))
+    }
+
     /// Nobody waits for it any more and nothing would be lost: an un-keyed poll whose client is gone.
     pub fn is_withdrawn(&self) -> bool {
+        self.is_poll() && self.request.passport.is_none() && self.reply.is_closed()
+    }
+}
+
+impl Reply {
+    /// The envelope that got it changed nothing: when its turn fails it may be executed again.
+    pub fn changed_nothing(&self) -> bool {
         match self {
-            Envelope::Own(_) => false,
-            Envelope::Asked(asked) => {
-                let is_poll = matches!(asked.request.ask, crate::request::Ask::Command(Command::ActivateJobs { .. }));
-                is_poll && asked.request.passport.is_none() && asked.reply.is_closed()
-            }
+            Reply::Refused(_) => true,
+            Reply::Answered(answered) => answered.replayed,
+            Reply::Outcome(Outcome::Activated(jobs)) => jobs.is_empty(),
+            Reply::Outcome(_) => false,
         }
+    }
+
+    /// A change of the clock that was executed: answered when all that fell due is durable too.
+    pub fn sets_clock(&self) -> bool {
+        matches!(self, Reply::Outcome(Outcome::ClockSet { .. }))
     }
 }

@@ -1,4 +1,5 @@
 //! A map that forgets: when the young half is full it becomes the old one, and what nobody wrote again goes.
+//! It forgets only when it is told to age: never while a command runs, which could need more than the map may hold.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -10,7 +11,7 @@ pub struct Generations<K, V> {
     half_max: usize,
 }
 
-impl<K: Eq + Hash, V> Generations<K, V> {
+impl<K: Eq + Hash + Clone, V> Generations<K, V> {
     pub fn new(entries_max: usize) -> Generations<K, V> {
         Generations { young: HashMap::new(), old: HashMap::new(), half_max: (entries_max / 2).max(1) }
     }
@@ -19,19 +20,26 @@ impl<K: Eq + Hash, V> Generations<K, V> {
         self.young.get(key).or_else(|| self.old.get(key))
     }
 
+    /// What is changed is young again.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        match self.young.get_mut(key) {
-            Some(value) => Some(value),
-            None => self.old.get_mut(key),
+        if !self.old.is_empty()
+            && let Some(value) = self.old.remove(key)
+        {
+            self.young.insert(key.clone(), value);
         }
+        self.young.get_mut(key)
     }
 
     pub fn insert(&mut self, key: K, value: V) {
+        self.old.remove(&key);
+        self.young.insert(key, value);
+    }
+
+    /// Forgets the old half if the young one is full.
+    pub fn age(&mut self) {
         if self.young.len() >= self.half_max {
             self.old = std::mem::take(&mut self.young);
         }
-        self.old.remove(&key);
-        self.young.insert(key, value);
     }
 
     pub fn clear(&mut self) {

@@ -4,21 +4,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use wf_core::draft::RangeView;
-use wf_core::ranges::{Due, entries};
-use wf_core::{RangeId, Row, RowId, SortKey};
+use wf_core::ranges::Due;
+use wf_core::{RangeId, RowId, SortKey};
 use wf_store::LoadedRange;
 
 use crate::generations::Generations;
 
-/// Entries of one head; the last ones go when it grows beyond.
-const HEAD_MAX: usize = 4_096;
-/// Heads in memory. Most are small: the variables of a live instance.
-const HEADS_MAX: usize = 40_000;
+/// Entries that a range gained (`true`) and lost.
+pub type Moves = BTreeMap<SortKey, bool>;
 
 pub struct Heads {
-    /// Queues of the whole partition: always looked at, never evicted.
+    /// Queues of the whole partition: always looked at, never forgotten.
     due: BTreeMap<RangeId, Head>,
     others: Generations<RangeId, Head>,
+    /// Heads that have more entries than they may keep when the command at hand has ended.
+    grown: BTreeSet<RangeId>,
+    entries_max: usize,
 }
 
 #[derive(Debug, Default)]
@@ -29,13 +30,16 @@ struct Head {
 }
 
 impl Heads {
-    pub fn new() -> Heads {
-        Heads { due: BTreeMap::new(), others: Generations::new(HEADS_MAX) }
+    /// So many heads, and so many entries of one; most are small: the variables of a live instance.
+    pub fn new(heads_max: usize, entries_max: usize) -> Heads {
+        let entries_max = entries_max.max(1);
+        Heads { due: BTreeMap::new(), others: Generations::new(heads_max), grown: BTreeSet::new(), entries_max }
     }
 
     pub fn clear(&mut self) {
         self.due.clear();
         self.others.clear();
+        self.grown.clear();
     }
 
     fn get(&self, id: &RangeId) -> Option<&Head> {
@@ -47,6 +51,9 @@ impl Heads {
     }
 
     fn insert(&mut self, id: RangeId, head: Head) {
+        if head.entries.len() > self.entries_max {
+            self.grown.insert(id.clone());
+        }
         if is_due(&id) {
             self.due.insert(id, head);
         } else {
@@ -70,21 +77,18 @@ impl Heads {
             .is_some_and(|head| head.frontier.is_none() && !head.entries.contains(&SortKey::by_name(name)))
     }
 
-    pub fn apply(&mut self, moved: &BTreeMap<RangeId, BTreeMap<SortKey, bool>>) {
-        for (id, sorts) in moved {
-            let Some(head) = self.get_mut(id) else { continue };
-            for (sort, added) in sorts {
-                if *added {
-                    head.insert(sort.clone());
-                } else {
-                    head.entries.remove(sort);
-                }
-            }
+    pub fn apply(&mut self, id: &RangeId, moves: &Moves) {
+        let entries_max = self.entries_max;
+        let Some(head) = self.get_mut(id) else { return };
+        moves.iter().for_each(|(sort, added)| head.put(sort, *added));
+        if head.entries.len() > entries_max {
+            self.grown.insert(id.clone());
         }
     }
 
-    /// What was loaded, with the changes of turns that the load cannot have seen.
-    pub fn add(&mut self, loaded: LoadedRange, uncommitted: &[(&RowId, Option<&Row>)]) {
+    /// What was loaded, with the moves of turns that the load may not have seen, the oldest turn first.
+    /// Moves are absolute: one that the load has seen already changes nothing.
+    pub fn add<'m>(&mut self, loaded: LoadedRange, moves: impl Iterator<Item = &'m Moves>) {
         let continues =
             self.get(&loaded.id).is_some_and(|head| head.frontier == loaded.after && loaded.after.is_some());
         if loaded.after.is_some() && !continues {
@@ -96,40 +100,39 @@ impl Heads {
             _ => Head::default(),
         };
         let last = loaded.entries.last().cloned();
-        head.frontier = if loaded.complete { None } else { last };
+        head.frontier = if loaded.complete { None } else { last.or_else(|| loaded.after.clone()) };
         head.entries.extend(loaded.entries);
-        for (id, row) in uncommitted {
-            correct(&mut head, &loaded.id, id, *row, loaded.after.as_ref());
+        let lower = loaded.after.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
+        for moves in moves {
+            let behind = moves.range((lower.as_ref(), std::ops::Bound::Unbounded));
+            behind.for_each(|(sort, added)| head.put(sort, *added));
         }
         self.insert(loaded.id, head);
     }
-}
 
-/// Puts one uncommitted row in its place in a head that was loaded without it.
-fn correct(head: &mut Head, range: &RangeId, id: &RowId, row: Option<&Row>, after: Option<&SortKey>) {
-    head.entries.retain(|sort| {
-        let is_this = may_be(range, sort, id);
-        !is_this || after.is_some_and(|after| sort <= after)
-    });
-    let Some(row) = row else { return };
-    entries(row, |its_range, sort| {
-        if its_range == *range && after.is_none_or(|after| sort > *after) {
-            head.insert(sort);
+    /// Between commands: a head is never cut while a command reads it, which would ask for the rest for ever.
+    pub fn age(&mut self) {
+        let entries_max = self.entries_max;
+        while let Some(id) = self.grown.pop_first() {
+            if let Some(head) = self.get_mut(&id) {
+                head.cut(entries_max);
+            }
         }
-    });
-}
-
-fn may_be(range: &RangeId, sort: &SortKey, id: &RowId) -> bool {
-    wf_core::ranges::row_at(range, sort).as_ref() == Some(id)
+        self.others.age();
+    }
 }
 
 impl Head {
-    fn insert(&mut self, sort: SortKey) {
-        if self.frontier.as_ref().is_some_and(|frontier| sort > *frontier) {
-            return;
+    fn put(&mut self, sort: &SortKey, added: bool) {
+        if !added {
+            self.entries.remove(sort);
+        } else if self.frontier.as_ref().is_none_or(|frontier| sort <= frontier) {
+            self.entries.insert(sort.clone());
         }
-        self.entries.insert(sort);
-        while self.entries.len() > HEAD_MAX {
+    }
+
+    fn cut(&mut self, entries_max: usize) {
+        while self.entries.len() > entries_max {
             self.entries.pop_last();
             self.frontier = self.entries.last().cloned();
         }
@@ -141,8 +144,13 @@ fn is_due(id: &RangeId) -> bool {
 }
 
 /// The queues that are looked at after every turn.
-pub const WATCHED: [RangeId; 4] =
-    [RangeId::Due(Due::Timers), RangeId::Due(Due::Leases), RangeId::Due(Due::Backoffs), RangeId::Due(Due::Messages)];
+pub const WATCHED: [RangeId; 5] = [
+    RangeId::Due(Due::Timers),
+    RangeId::Due(Due::Leases),
+    RangeId::Due(Due::Backoffs),
+    RangeId::Due(Due::Messages),
+    RangeId::FollowUps,
+];
 /// The queues that retention looks at.
 pub const RETAINED: [RangeId; 3] =
     [RangeId::Due(Due::FinishedJobs), RangeId::Due(Due::Ended), RangeId::Due(Due::MessageIds)];

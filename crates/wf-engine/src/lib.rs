@@ -7,17 +7,21 @@ pub mod request;
 
 mod actor;
 mod envelope;
+mod intake;
 mod partition;
 mod publish;
 mod suppressed;
 mod turn;
 
 mod cache;
+#[cfg(test)]
+mod cache_tests;
 mod generations;
 mod heads;
 mod loader;
 
 mod clock;
+mod decided;
 mod due;
 mod inflight;
 mod own_work;
@@ -27,5 +31,5 @@ mod replays;
 mod stats;
 
 pub use engine::{Engine, EngineError};
-pub use options::{ClockMode, Options, SinkRule};
+pub use options::{ClockMode, Limits, Options, SinkRule};
 pub use request::*;

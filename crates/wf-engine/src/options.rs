@@ -1,7 +1,9 @@
 //! What the engine is told at its start. Durations are milliseconds; limits are named here and checked once.
 
-use wf_core::Millis;
 use wf_core::rows::Text;
+use wf_core::{Command, Millis};
+
+pub use crate::cache::Limits;
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -17,11 +19,16 @@ pub struct Options {
     pub finished_ms: i64,
     /// Between two sweeps of expired records.
     pub sweep_ms: u64,
+    /// After a failed commit the engine's own work and the next attempt to take the partition wait this long:
+    /// a full disk must not be hammered.
+    pub pause_ms: u64,
     pub sinks: Vec<SinkRule>,
     /// `source` of published events.
     pub source: Text,
-    /// Rows that the cache keeps; each costs some hundred bytes.
-    pub cache_rows_max: usize,
+    /// What the cache keeps; a row costs some hundred bytes.
+    pub cache: Limits,
+    /// For tests: sees each command before it is decided. Where it panics, that command is the poisoned one.
+    pub inspect: Option<fn(&Command)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +62,9 @@ impl Default for Options {
             sweep_ms: 60_000,
             sinks: Vec::new(),
             source: Text::from("onceflow"),
-            cache_rows_max: 100_000,
+            pause_ms: 1_000,
+            cache: Limits { rows_max: 100_000, heads_max: 40_000, head_entries_max: 4_096 },
+            inspect: None,
         }
     }
 }

@@ -2,31 +2,33 @@
 
 use std::time::{Duration, Instant};
 
-use wf_core::ranges::due_at;
+use wf_core::command::Quarantined;
 use wf_core::rows::Text;
 use wf_core::{Command, Millis, Need, Outcome, RangeId, SortKey};
 use wf_store::{Needs, TestClock};
 
-use crate::actor::Actor;
+use crate::actor::{Actor, Standing};
 use crate::due;
 use crate::envelope::{Asked, Envelope, Own, Reply};
 use crate::heads::{RETAINED, WATCHED};
 use crate::partition::OwnResult;
 use crate::request::{ClockChange, ClockRefusal, Refusal};
 
-/// After a failure own work waits this long: a full disk must not be hammered.
-pub const PAUSE: Duration = Duration::from_secs(1);
+/// Own commands that are remembered as hopeless.
+const GIVEN_UP_MAX: usize = 10_000;
 
 impl Actor {
     /// Until the next own command is due: zero when one is due now, `None` when nothing is in sight.
     pub(crate) fn own_work_due_in(&self) -> Option<Duration> {
+        if self.is_closing || self.standing != Standing::Open {
+            return None;
+        }
         let cache = &self.partition.cache;
-        if self.next_of(&RangeId::FollowUps).is_some() || self.must_refill() {
+        if self.must_refill() || self.purge_command().is_some() {
             return Some(Duration::ZERO);
         }
-        let next = WATCHED.iter().filter_map(|range| self.next_of(range)).map(|sort| due_at(&sort)).min();
-        debug_assert!(next.is_none() || due::next_due(cache).is_some());
-        let left = next?.saturating_sub(self.shared.clock.now());
+        let next = WATCHED.iter().filter_map(|range| due::next_due(cache, range, &self.skipped)).min();
+        let left = next?.saturating_sub(self.now());
         match left {
             left if left <= 0 => Some(Duration::ZERO),
             left if self.shared.clock.ticks() => Some(Duration::from_millis(left as u64)),
@@ -34,148 +36,186 @@ impl Actor {
         }
     }
 
-    /// The first entry that was not skipped since the last commit.
-    fn next_of(&self, range: &RangeId) -> Option<SortKey> {
-        use wf_core::draft::Base;
-        let view = self.partition.cache.range(range)?;
-        view.entries.iter().find(|sort| !self.is_skipped(range, sort)).cloned()
-    }
-
-    fn is_skipped(&self, range: &RangeId, sort: &SortKey) -> bool {
-        !self.skipped.is_empty() && self.skipped.contains(&(range.clone(), sort.clone()))
-    }
-
     fn must_refill(&self) -> bool {
-        let queues = WATCHED.iter().chain(&RETAINED).chain(&[RangeId::FollowUps]);
-        queues.into_iter().any(|range| due::first(&self.partition.cache, range).is_err())
+        WATCHED.iter().chain(&RETAINED).any(|range| due::first(&self.partition.cache, range).is_err())
     }
 
+    /// A slice of each queue. What fails on the store waits a little; what is left comes with the next turn.
     pub(crate) async fn do_due_work(&mut self) {
-        if Instant::now() < self.own_work_from || self.refill().await.is_err() {
-            self.own_work_from = self.own_work_from.max(Instant::now());
+        if self.is_closing || Instant::now() < self.retry_from || self.refill().await.is_err() {
             return;
         }
-        let now = self.partition.time(self.shared.clock.now());
-        for range in WATCHED {
-            for sort in due::due_entries(&self.partition.cache, &range, now) {
-                if !self.is_skipped(&range, &sort) {
-                    self.do_entry(&range, &sort).await;
-                }
+        for range in &WATCHED {
+            let done = self.do_slice(range).await;
+            self.partition.cache.end_slice();
+            if done.is_err() {
+                return;
             }
         }
-        for own in due::follow_ups(&self.partition.cache) {
-            self.take_own(own).await;
-        }
+        self.purge().await;
     }
 
     /// Heads that are not loaded, or that have run empty before their frontier.
     async fn refill(&mut self) -> Result<(), Refusal> {
-        for range in WATCHED.iter().chain(&RETAINED).chain(&[RangeId::FollowUps]) {
+        for range in WATCHED.iter().chain(&RETAINED) {
             while let Err(need) = due::first(&self.partition.cache, range) {
-                if let Err(refusal) = self.load(needs(need)).await {
-                    self.own_work_from = Instant::now() + PAUSE;
-                    return Err(refusal);
-                }
+                self.load_own(Needs { core: [need].into(), ..Needs::default() }).await?;
             }
         }
         Ok(())
     }
 
-    async fn do_entry(&mut self, range: &RangeId, sort: &SortKey) {
-        let own = loop {
-            match due::command_for(&self.partition.cache, range, sort) {
-                Ok(own) => break own,
-                Err(need) => {
-                    if self.load(needs(need)).await.is_err() {
-                        self.own_work_from = Instant::now() + PAUSE;
-                        return;
-                    }
-                }
-            }
-        };
-        let applied = match own {
-            Some(own) => self.take_own(own).await,
-            None => false,
-        };
-        if !applied {
-            self.skipped.insert((range.clone(), sort.clone()));
+    async fn load_own(&mut self, needs: Needs) -> Result<(), Refusal> {
+        let loaded = self.load(needs).await;
+        if loaded.is_err() {
+            self.retry_from = Instant::now() + self.pause();
         }
+        loaded
     }
 
-    /// Whether it changed something.
-    pub(crate) async fn take_own(&mut self, own: Own) -> bool {
-        match self.run_own(&own).await {
+    pub(crate) fn pause(&self) -> Duration {
+        Duration::from_millis(self.options.pause_ms)
+    }
+
+    async fn do_slice(&mut self, range: &RangeId) -> Result<(), Refusal> {
+        for (sort, own) in self.slice(range).await? {
+            if !self.has_room() {
+                break;
+            }
+            let applied = match own {
+                Some(own) => self.take_own(own).await?,
+                None => false,
+            };
+            if !applied {
+                self.skipped.insert((range.clone(), sort));
+            }
+        }
+        Ok(())
+    }
+
+    /// The due entries with their commands. What they need first is loaded for all of them at once.
+    async fn slice(&mut self, range: &RangeId) -> Result<Vec<(SortKey, Option<Own>)>, Refusal> {
+        let entries = due::due_entries(&self.partition.cache, range, self.now(), &self.skipped);
+        let mut slice = Vec::with_capacity(entries.len());
+        let missing: std::collections::BTreeSet<Need> =
+            entries.iter().filter_map(|sort| due::command_for(&self.partition.cache, range, sort).err()).collect();
+        if !missing.is_empty() {
+            self.load_own(Needs { core: missing, ..Needs::default() }).await?;
+        }
+        for sort in entries {
+            // Missing again: somebody else's table.
+            let own = due::command_for(&self.partition.cache, range, &sort).unwrap_or(None);
+            slice.push((sort, own.filter(|own| !self.given_up.contains(&own.id))));
+        }
+        let ids = slice.iter().filter_map(|(_, own)| own.as_ref().map(|own| own.id)).collect();
+        let needs = Needs { commands: ids, ..Needs::default() };
+        if !needs.is_empty() {
+            self.load_own(needs).await?;
+        }
+        Ok(slice)
+    }
+
+    /// Whether it changed something. `Err`: the store does not answer.
+    pub(crate) async fn take_own(&mut self, own: Own) -> Result<bool, Refusal> {
+        if self.given_up.contains(&own.id) {
+            return Ok(false);
+        }
+        match self.run_own(&own, self.now()).await {
             Ok(OwnResult::Done) => {
                 self.turn.items.push((Envelope::Own(own), Reply::Outcome(Outcome::Done { applied: true })));
-                true
+                Ok(true)
             }
-            Ok(OwnResult::Nothing) => false,
-            Ok(OwnResult::Failed(refusal)) => self.put_aside(&own, &refusal).await,
-            Err(refusal) => {
-                tracing::warn!(verb = own.command.verb(), ?refusal, "own work is put off");
-                self.own_work_from = Instant::now() + PAUSE;
-                false
+            Ok(OwnResult::Nothing) => Ok(false),
+            Ok(OwnResult::Known) => {
+                tracing::warn!(verb = own.command.verb(), "an own command stands in the log already; dropped");
+                self.give_up(own.id);
+                Ok(false)
             }
+            Err(unavailable @ Refusal::Unavailable { .. }) => {
+                tracing::warn!(verb = own.command.verb(), refusal = ?unavailable, "own work is put off");
+                self.retry_from = Instant::now() + self.pause();
+                Err(unavailable)
+            }
+            Ok(OwnResult::Failed(refusal)) | Err(refusal) => self.put_aside(&own, &refusal).await,
         }
     }
 
-    /// An own command that panics is not tried for ever: it leaves an incident.
-    pub(crate) async fn put_aside(&mut self, own: &Own, refusal: &Refusal) -> bool {
+    fn give_up(&mut self, id: [u8; 16]) {
+        if self.given_up.len() >= GIVEN_UP_MAX {
+            self.given_up.clear();
+        }
+        self.given_up.insert(id);
+    }
+
+    /// An own command that cannot be executed is not tried for ever: it leaves an incident where it can.
+    pub(crate) async fn put_aside(&mut self, own: &Own, refusal: &Refusal) -> Result<bool, Refusal> {
         metrics::counter!("wf_commands_quarantined_total", "type" => own.command.verb()).increment(1);
+        self.give_up(own.id);
         let what = match own.command {
-            Command::FireTimer { timer, .. } => wf_core::command::Quarantined::Timer(timer),
-            Command::Continue { follow_up } => wf_core::command::Quarantined::FollowUp(follow_up),
-            _ => return false,
+            Command::FireTimer { timer, .. } => Quarantined::Timer(timer),
+            Command::Continue { follow_up } => Quarantined::FollowUp(follow_up),
+            _ => return Ok(false),
         };
         let reason: Text = match refusal {
             Refusal::Internal { error_id } => format!("{} failed, see the log: {error_id}", own.command.verb()).into(),
             other => format!("{} failed: {other:?}", own.command.verb()).into(),
         };
-        let command = Command::Quarantine { what, reason };
-        let now = self.partition.time(self.shared.clock.now());
-        let aside = due::fresh(now, b"quarantine", self.partition.position(), command);
-        let done = matches!(self.run_own(&aside).await, Ok(OwnResult::Done));
-        if done {
+        let aside =
+            due::fresh(self.now(), b"quarantine", self.partition.position(), Command::Quarantine { what, reason });
+        let is_done = matches!(self.run_own(&aside, self.now()).await?, OwnResult::Done);
+        if is_done {
             self.turn.items.push((Envelope::Own(aside), Reply::Outcome(Outcome::Done { applied: true })));
         }
-        done
+        Ok(is_done)
     }
 
-    pub(crate) async fn purge(&mut self) {
-        let now = self.partition.time(self.shared.clock.now());
-        let position = self.partition.position();
-        if let Some(own) = due::purge(&self.partition.cache, now, self.options.finished_ms, position) {
-            self.take_own(own).await;
+    fn purge_command(&self) -> Option<Own> {
+        let (now, position) = (self.now(), self.partition.position());
+        let cache = &self.partition.cache;
+        self.is_purging.then(|| due::purge(cache, now, self.options.finished_ms, position)).flatten()
+    }
+
+    /// One slice per turn until nothing is over its time.
+    async fn purge(&mut self) {
+        if !self.is_purging || !self.has_room() {
+            return;
         }
+        let own = self.purge_command();
+        self.is_purging = match own {
+            Some(own) => matches!(self.take_own(own).await, Ok(true)),
+            None => false,
+        };
     }
 
-    /// A logged command; answered when all that fell due has committed.
+    /// A logged command; answered when all that fell due has committed. A failed turn sets the clock back.
     pub(crate) async fn set_clock(&mut self, asked: Box<Asked>, change: ClockChange) {
-        let target = match self.clock_target(change) {
-            Ok(target) => target,
-            Err(refusal) => {
-                let reply = Reply::Refused(Refusal::Clock(refusal));
-                self.turn.items.push((Envelope::Asked(asked), reply));
-                return;
-            }
+        let now = match self.clock_target(change) {
+            Ok(now) => now,
+            Err(refusal) => return self.refuse(asked, Refusal::Clock(refusal)),
         };
         let frozen = change != ClockChange::Thaw;
-        self.shared.clock.set(target, frozen);
-        self.partition.set_clock(TestClock { now: target, frozen });
-        let command = Command::SetClock { now: target, frozen };
-        let own = due::fresh(target, b"clock", self.partition.position(), command);
-        let reply = match self.take_own(own).await {
-            true => Reply::Outcome(Outcome::ClockSet { now: target }),
-            false => Reply::Refused(Refusal::Unavailable { reason: "the clock was not stored".to_owned() }),
-        };
-        self.clock_replies.push((asked.reply, reply));
+        let own = due::fresh(now, b"clock", self.partition.position(), Command::SetClock { now, frozen });
+        match self.run_own(&own, now).await {
+            Ok(OwnResult::Done) => {
+                let before = self.shared.clock.set(now, frozen);
+                self.turn.clock_before = self.turn.clock_before.or(before);
+                self.partition.set_clock(TestClock { now, frozen });
+                self.is_purging = true;
+                self.turn.items.push((Envelope::Asked(asked), Reply::Outcome(Outcome::ClockSet { now })));
+            }
+            Ok(OwnResult::Failed(refusal)) | Err(refusal) => self.refuse(asked, refusal),
+            Ok(OwnResult::Nothing | OwnResult::Known) => {
+                let reason = "the clock was not set".to_owned();
+                self.refuse(asked, Refusal::Unavailable { reason });
+            }
+        }
     }
 
     fn clock_target(&self, change: ClockChange) -> Result<Millis, ClockRefusal> {
         if !self.shared.clock.is_test() {
             return Err(ClockRefusal::NoTestClock);
         }
-        let now = self.shared.clock.now();
+        let now = self.now();
         let target = match change {
             ClockChange::Advance { ms } => now.saturating_add(ms),
             ClockChange::To { now } => now,
@@ -183,8 +223,4 @@ impl Actor {
         };
         if target < now { Err(ClockRefusal::Past) } else { Ok(target) }
     }
-}
-
-fn needs(need: Need) -> Needs {
-    Needs { core: [need].into(), ..Needs::default() }
 }

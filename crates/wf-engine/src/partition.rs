@@ -1,23 +1,25 @@
 //! Room 4: one envelope against what is loaded. Synchronous: no I/O, no clock. The verdict under a key first,
-//! then the core's decision, then everything that must be stored is filed in the turn. Next: the store's commit.
+//! then the decision (`decided.rs`), then everything that must be stored is filed in the turn. Next: the store's commit.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use wf_core::draft::{Base, Changes};
+use wf_core::draft::Changes;
 use wf_core::rows::Text;
-use wf_core::{Command, Context, Draft, Millis, Outcome, RangeId, Row, RowId, Stop, canonical, decide};
+use wf_core::{Command, Context, Millis, Outcome, RangeId, Row, RowId, canonical, draft::Base};
 use wf_idempotency::decide::{Policy, Verdict};
 use wf_idempotency::record::{Answer, Record, State};
-use wf_store::codec::logged_to_json;
-use wf_store::{Fence, Head, LogEntry, Needs, Opened, OutboxState, RecordEntry, RecordId, SuppressedKind};
+use wf_store::{Fence, Head, LogEntry, Needs, Opened, OutboxState, RecordEntry, RecordId, SuppressedKind, TestClock};
 
 use crate::cache::Cache;
+use crate::decided::{self, Actor, Around, Decided, Filing, request_id};
 use crate::envelope::{Asked, Own, Reply};
-use crate::options::SinkRule;
+use crate::options::{Options, SinkRule};
 use crate::request::{Answered, Ask, OutboxRefusal, Passport, Refusal};
 use crate::suppressed::Note;
-use crate::turn::{Stamp, Turn, request_id};
+use crate::turn::Turn;
+
+/// What a repeat is told to wait when its record says that the first request still runs.
+const RETRY_AFTER_MS: i64 = 1_000;
 
 pub struct Partition {
     pub id: u16,
@@ -29,7 +31,7 @@ pub struct Partition {
     working: Working,
     sinks: Vec<SinkRule>,
     source: Text,
-    retry_after_ms_max: i64,
+    inspect: Option<fn(&Command)>,
 }
 
 #[derive(Clone, Copy)]
@@ -45,18 +47,28 @@ pub enum Executed {
     Empty,
 }
 
+/// What became of one of the engine's own commands.
+pub enum OwnResult {
+    Done,
+    /// What it was about was gone.
+    Nothing,
+    /// The log has it already.
+    Known,
+    Failed(Refusal),
+}
+
 impl Partition {
-    pub fn new(opened: Opened, cache_rows_max: usize, sinks: Vec<SinkRule>, source: Text) -> Partition {
-        let working = Working { position: opened.fence.old_position, head: opened.head };
+    pub fn new(opened: &Opened, options: &Options) -> Partition {
+        let working = Working::of(opened);
         Partition {
             id: opened.fence.partition,
-            cache: Cache::new(cache_rows_max),
+            cache: Cache::new(options.cache),
             epoch: opened.fence.epoch,
             committed: working,
             working,
-            sinks,
-            source,
-            retry_after_ms_max: 1_000,
+            sinks: options.sinks.clone(),
+            source: options.source.clone(),
+            inspect: options.inspect,
         }
     }
 
@@ -67,14 +79,19 @@ impl Partition {
     }
 
     /// After the partition was taken anew.
-    pub fn reopen(&mut self, opened: Opened) {
+    pub fn reopen(&mut self, opened: &Opened) {
         self.epoch = opened.fence.epoch;
-        self.committed = Working { position: opened.fence.old_position, head: opened.head };
+        self.committed = Working::of(opened);
         self.drop_uncommitted();
     }
 
+    /// Where the turn at hand stands.
     pub fn head(&self) -> &Head {
         &self.working.head
+    }
+
+    pub fn committed_time(&self) -> Millis {
+        self.committed.head.last_time
     }
 
     pub fn epoch(&self) -> u64 {
@@ -90,7 +107,7 @@ impl Partition {
         now.max(self.working.head.last_time)
     }
 
-    pub fn set_clock(&mut self, clock: wf_store::TestClock) {
+    pub fn set_clock(&mut self, clock: TestClock) {
         self.working.head.clock = Some(clock);
     }
 
@@ -154,7 +171,7 @@ impl Partition {
                 Reply::Refused(Refusal::Conflict)
             }
             // The engine writes its records done in the turn: these states are never stored by it.
-            _ => Reply::Refused(Refusal::InProgress { retry_after_ms: self.retry_after_ms_max }),
+            _ => Reply::Refused(Refusal::InProgress { retry_after_ms: RETRY_AFTER_MS }),
         };
         Ok(Some(reply))
     }
@@ -163,21 +180,37 @@ impl Partition {
         let request = &asked.request;
         let key = request.passport.as_ref().map(|passport| passport.key.as_str());
         let context = self.context(&request.tenant, now, key.unwrap_or(""));
-        let (outcome, changes) = match self.decide(command, &context)? {
+        let actor = Actor::Client { name: &request.actor, render: key.map(|_| request.render) };
+        let decided = match decided::prepare(&self.around(), command, &context, &actor)? {
             Ok(decided) => decided,
             Err(refusal) => return Ok(Executed::Reply(Reply::Refused(refusal))),
         };
-        self.keep_compiled(command, &outcome);
-        if matches!(&outcome, Outcome::Activated(jobs) if jobs.is_empty()) {
+        if matches!(&decided.outcome, Outcome::Activated(jobs) if jobs.is_empty()) {
             return Ok(Executed::Empty);
         }
-        note_skipped(&outcome, command, &changes, &self.cache, turn);
-        // A message that reached nobody changes no row, but it took a key.
-        if !changes.rows.is_empty() || !changes.events.is_empty() {
+        self.keep_compiled(command, &decided.outcome);
+        note_skipped(&decided.outcome, command, &self.cache, turn);
+        let Decided { outcome, changes, answer, filing } = decided;
+        if let Some(filing) = filing {
             let id = request_id(now, &request.tenant, key, &asked.nonce);
-            self.file(command, &context, id, &request.actor, changes, turn);
+            self.file(command.verb(), &context, id, filing, changes, turn);
         }
-        Ok(Executed::Reply(self.file_answer(asked, outcome, turn, now)))
+        Ok(Executed::Reply(match (answer, &request.passport) {
+            (Some(answer), Some(passport)) => self.file_record(asked, passport, answer, turn, now),
+            _ => Reply::Outcome(outcome),
+        }))
+    }
+
+    fn around(&self) -> Around<'_> {
+        Around {
+            base: &self.cache,
+            partition: self.id,
+            next_counter: self.working.head.next_counter,
+            chain: self.working.head.chain,
+            sinks: &self.sinks,
+            source: &self.source,
+            inspect: self.inspect,
+        }
     }
 
     /// A deployment brings its processes compiled: they need not be compiled again at their first instance.
@@ -199,85 +232,65 @@ impl Partition {
         }
     }
 
-    /// The core's decision. A panic is this command's alone: its draft is dropped, the engine goes on.
-    #[allow(clippy::type_complexity)]
-    fn decide(&self, command: &Command, context: &Context) -> Result<Result<(Outcome, Changes), Refusal>, Needs> {
-        let base: &dyn Base = &self.cache;
-        let decided = catch_unwind(AssertUnwindSafe(|| {
-            wf_store::failpoint::panic_at(command.verb());
-            let mut draft = Draft::new(base, self.id, self.working.head.next_counter);
-            decide(&mut draft, command, context).map(|outcome| (outcome, draft.finish()))
-        }));
-        match decided {
-            Ok(Ok(decided)) => Ok(Ok(decided)),
-            Ok(Err(Stop::Rejected(rejection))) => Ok(Err(Refusal::Rejected(rejection))),
-            Ok(Err(Stop::Missing(core))) => Err(Needs { core, ..Needs::default() }),
-            Err(panic) => Ok(Err(poisoned(command.verb(), &panic))),
-        }
-    }
-
-    /// The log row, the audit, the messages, the changed rows, the digest.
+    /// Nothing in here can fail: what could was done before.
     fn file(
         &mut self,
-        command: &Command,
+        verb: &'static str,
         context: &Context,
         id: [u8; 16],
-        actor: &Text,
+        filing: Filing,
         changes: Changes,
         turn: &mut Turn,
     ) {
-        let mut digest = self.working.head.digest;
-        for (row_id, new) in &changes.rows {
-            let old = self.cache.row(row_id).flatten();
-            digest = canonical::shift(digest, old.as_ref(), new.as_ref());
-        }
-        let counter = self.working.head.next_counter;
-        digest = digest.wrapping_sub(canonical::digest_of_counters(self.id, counter));
-        digest = digest.wrapping_add(canonical::digest_of_counters(self.id, changes.next_counter));
         turn.filled.extend(filled(&changes));
         turn.stats.incidents += new_incidents(&changes);
-        *turn.stats.verbs.entry(command.verb()).or_default() += 1;
-        let stamp =
-            Stamp { partition: self.id, position: context.position, time: context.now, tenant: &context.tenant, actor };
-        let chain = turn.tell(&changes.events, &stamp, self.working.head.chain, &self.sinks, &self.source);
-        let payload = logged_to_json(command, &context.origin);
-        turn.log_bytes += payload.len();
+        *turn.stats.verbs.entry(verb).or_default() += 1;
+        let counter = self.working.head.next_counter;
+        let next_counter = changes.next_counter;
+        let mut digest = self.working.head.digest;
+        if counter != next_counter {
+            digest = digest.wrapping_sub(canonical::digest_of_counters(self.id, counter));
+            digest = digest.wrapping_add(canonical::digest_of_counters(self.id, next_counter));
+        }
+        self.cache.apply(changes, |old, new| digest = canonical::shift(digest, old, new));
+        turn.log_bytes += filing.payload.len();
+        turn.audit.extend(filing.audit);
+        turn.outbox.extend(filing.outbox);
         turn.log.push(LogEntry {
             position: context.position,
             id,
             time: context.now,
-            tenant: context.tenant.clone(),
-            verb: command.verb(),
-            payload,
+            tenant: filing.tenant,
+            verb,
+            payload: filing.payload,
             digest,
         });
-        self.cache.apply(&changes);
         self.working.position = context.position;
-        self.working.head.next_counter = changes.next_counter;
-        self.working.head.digest = digest;
-        self.working.head.chain = chain;
-        self.working.head.last_time = context.now;
+        let head = &mut self.working.head;
+        (head.next_counter, head.digest, head.chain, head.last_time) =
+            (next_counter, digest, filing.chain, context.now);
     }
 
-    /// With a key the answer is rendered now and stored in the same transaction as the effect.
-    fn file_answer(&mut self, asked: &Asked, outcome: Outcome, turn: &mut Turn, now: Millis) -> Reply {
-        let Some(passport) = &asked.request.passport else { return Reply::Outcome(outcome) };
-        let answer = (asked.request.render)(&outcome);
-        self.file_record(asked, passport, answer.clone(), turn, now);
-        Reply::Answered(Answered { answer, replayed: false })
-    }
-
-    fn file_record(&mut self, asked: &Asked, passport: &Passport, answer: Answer, turn: &mut Turn, now: Millis) {
+    /// The answer is stored in the same transaction as the effect.
+    fn file_record(
+        &mut self,
+        asked: &Asked,
+        passport: &Passport,
+        answer: Answer,
+        turn: &mut Turn,
+        now: Millis,
+    ) -> Reply {
         let id = record_id(asked, passport);
         let record = Arc::new(Record {
             fingerprint: passport.fingerprint,
             mac_key_id: passport.mac_key_id,
             created_ms: now,
             expires_ms: now.saturating_add(passport.ttl_ms),
-            state: State::Completed(answer),
+            state: State::Completed(answer.clone()),
         });
         self.cache.file_record(id.clone(), record.clone());
         turn.records.push(RecordEntry { id, key_hash: passport.key_hash, route: passport.route, record });
+        Reply::Answered(Answered { answer, replayed: false })
     }
 
     fn retry_outbox(
@@ -292,22 +305,25 @@ impl Partition {
             return Err(Needs { outbox: [id.clone()].into(), ..Needs::default() });
         };
         let row = row.filter(|row| row.entry.tenant == asked.request.tenant);
+        let is_late = |row: &wf_store::OutboxRow| {
+            row.state == OutboxState::Shipped && self.is_past_window(&id.sink, row.shipped_at, now)
+        };
         let refusal = match row {
             None => Some(OutboxRefusal::NotFound),
-            Some(row)
-                if row.state == OutboxState::Shipped
-                    && self.is_past_window(&id.sink, row.shipped_at, now)
-                    && !force =>
-            {
-                Some(OutboxRefusal::PastWindow)
-            }
+            Some(row) if !force && is_late(row) => Some(OutboxRefusal::PastWindow),
             Some(_) => None,
         };
         if let Some(refusal) = refusal {
             return Ok(Executed::Reply(Reply::Refused(Refusal::Outbox(refusal))));
         }
+        let outcome = Outcome::Done { applied: true };
+        let passport = asked.request.passport.as_ref();
+        let answer = passport.map(|_| (asked.request.render)(&outcome));
         turn.outbox_retries.push(id.clone());
-        Ok(Executed::Reply(self.file_answer(asked, Outcome::Done { applied: true }, turn, now)))
+        Ok(Executed::Reply(match (answer, passport) {
+            (Some(answer), Some(passport)) => self.file_record(asked, passport, answer, turn, now),
+            _ => Reply::Outcome(outcome),
+        }))
     }
 
     /// The broker may have forgotten the id: a repeat would be a second message.
@@ -323,67 +339,41 @@ impl Partition {
                 None => return Err(Needs { commands: [own.id].into(), ..Needs::default() }),
                 Some(true) => {
                     turn.stats.commands_deduplicated += 1;
-                    return Ok(OwnResult::Nothing);
+                    return Ok(OwnResult::Known);
                 }
                 Some(false) => (),
             }
         }
+        let mut context = self.context(&Text::from(""), now, "");
         if matches!(own.command, Command::OpenEpoch { .. }) {
-            let floor = wf_core::ids::epoch_floor(now);
-            self.working.position = self.working.position.max(floor.saturating_sub(1));
+            context.position = context.position.max(wf_core::ids::epoch_floor(now));
         }
-        let nobody = Text::from("");
-        let mut context = self.context(&nobody, now, "");
-        let (outcome, changes) = match self.decide(&own.command, &context)? {
+        let decided = match decided::prepare(&self.around(), &own.command, &context, &Actor::Engine)? {
             Ok(decided) => decided,
             Err(refusal) => return Ok(OwnResult::Failed(refusal)),
         };
-        let applied = !matches!(outcome, Outcome::Done { applied: false });
-        if !applied && changes.rows.is_empty() {
-            return Ok(OwnResult::Nothing);
-        }
+        let Some(filing) = decided.filing else { return Ok(OwnResult::Nothing) };
         if matches!(own.command, Command::ExpireLease { .. }) {
             turn.stats.leases_expired += 1;
         }
-        if let Some(tenant) = self.tenant_of(&changes) {
-            context.tenant = tenant;
-        }
-        self.file(&own.command, &context, own.id, &Text::from("engine"), changes, turn);
+        self.file(own.command.verb(), &context, own.id, filing, decided.changes, turn);
         Ok(OwnResult::Done)
-    }
-
-    /// Whose event it is: the tenant of the first row concerned that has one, else of its instance.
-    fn tenant_of(&self, changes: &Changes) -> Option<Text> {
-        let rows = changes.rows.iter().filter_map(|(id, new)| new.clone().or_else(|| self.cache.row(id).flatten()));
-        let own = rows.filter_map(|row| tenant_in(&row)).next();
-        own.or_else(|| {
-            let root = changes.events.iter().map(|event| event.root).find(|root| *root != 0)?;
-            self.cache.row(&RowId::Scope(root)).flatten().as_ref().and_then(tenant_in)
-        })
     }
 }
 
-/// What became of one of the engine's own commands.
-pub enum OwnResult {
-    Done,
-    /// What it was about was gone, or it is known already.
-    Nothing,
-    Failed(Refusal),
+impl Working {
+    /// The digest of nothing is that of the counters: a fresh partition's row cannot know it.
+    fn of(opened: &Opened) -> Working {
+        let mut head = opened.head;
+        if opened.fence.old_position == 0 {
+            head.digest = canonical::digest_of_counters(opened.fence.partition, head.next_counter);
+        }
+        Working { position: opened.fence.old_position, head }
+    }
 }
 
 fn record_id(asked: &Asked, passport: &Passport) -> RecordId {
     RecordId { tenant: asked.request.tenant.clone(), key: passport.key.as_str().into() }
-}
-
-fn tenant_in(row: &Row) -> Option<Text> {
-    match row {
-        Row::Scope(scope) => scope.instance.as_ref().map(|instance| instance.tenant.clone()),
-        Row::Job(job) => Some(job.tenant.clone()),
-        Row::Message(message) => Some(message.tenant.clone()),
-        Row::Subscription(subscription) => Some(subscription.tenant.clone()),
-        Row::Incident(incident) => Some(incident.tenant.clone()),
-        _ => None,
-    }
 }
 
 fn filled(changes: &Changes) -> impl Iterator<Item = RangeId> {
@@ -399,10 +389,9 @@ fn new_incidents(changes: &Changes) -> u64 {
 }
 
 /// Work that was asked for again and had been done: counted, so that a spike is seen.
-fn note_skipped(outcome: &Outcome, command: &Command, _changes: &Changes, cache: &Cache, turn: &mut Turn) {
+fn note_skipped(outcome: &Outcome, command: &Command, cache: &Cache, turn: &mut Turn) {
     let mut skip = |job: u64| {
-        let row = cache.row(&RowId::Job(job)).flatten();
-        if let Some(Row::Job(job)) = row {
+        if let Some(Row::Job(job)) = cache.row(&RowId::Job(job)).flatten() {
             *turn.stats.jobs_skipped.entry(job.job_type.clone()).or_default() += 1;
         }
     };
@@ -417,12 +406,4 @@ fn note_skipped(outcome: &Outcome, command: &Command, _changes: &Changes, cache:
         }
         _ => (),
     }
-}
-
-fn poisoned(verb: &str, panic: &Box<dyn std::any::Any + Send>) -> Refusal {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-    let error_id = crate::engine::error_id();
-    tracing::error!(%error_id, verb, panic = text, "a command panicked; it changed nothing");
-    Refusal::Internal { error_id }
 }

@@ -6,7 +6,7 @@ use wf_core::{Event, Millis};
 use wf_store::codec::event_payload_json;
 use wf_store::event_id;
 
-use crate::turn::Stamp;
+use crate::decided::Stamp;
 
 pub fn topic(event: &Event) -> Text {
     format!("wf.{}", event.what.name()).into()

@@ -35,7 +35,9 @@ impl Replays {
     pub fn add(&self, entry: &RecordEntry) {
         let is_small = matches!(&entry.record.state, State::Completed(answer) if answer.body.len() <= BODY_BYTES_MAX);
         if let Some(shard) = self.shard(&entry.id).filter(|_| is_small) {
-            lock(shard).insert(entry.id.clone(), entry.record.clone());
+            let mut shard = lock(shard);
+            shard.insert(entry.id.clone(), entry.record.clone());
+            shard.age();
         }
     }
 

@@ -1,12 +1,20 @@
-//! What a committed turn tells the metrics. Counted in the turn, told once: the hot path looks up no metric.
+//! What a released turn tells the metrics. Counted in the turn, told once: the hot path looks up no metric.
 
-use crate::actor::Committing;
+use std::time::Duration;
 
-pub fn tell(done: &mut Committing, partition: u16) {
-    let stats = std::mem::take(&mut done.turn.stats);
+use crate::turn::Turn;
+
+/// A commit took so long; so many envelopes wait behind it.
+pub fn tell_commit(turn: &Turn, took: Duration, queued: usize, partition: u16) {
+    metrics::histogram!("wf_commit_duration_seconds").record(took.as_secs_f64());
+    metrics::histogram!("wf_commit_batch_size").record(turn.items.len() as f64);
+    metrics::gauge!("wf_actor_queue_depth", "partition" => partition.to_string()).set(queued as f64);
+}
+
+/// A turn that wrote nothing counts as well: a repeated completion is one.
+pub fn tell(turn: &mut Turn, partition: u16) {
+    let stats = std::mem::take(&mut turn.stats);
     let partition = partition.to_string();
-    metrics::histogram!("wf_commit_duration_seconds").record(done.begun.elapsed().as_secs_f64());
-    metrics::histogram!("wf_commit_batch_size").record(done.turn.items.len() as f64);
     for (verb, count) in stats.verbs {
         metrics::counter!("wf_commands_total", "type" => verb, "partition" => partition.clone()).increment(count);
     }

@@ -13,6 +13,8 @@ use crate::envelope::Asked;
 use crate::request::{Passport, Request};
 
 const MINUTE_MS: i64 = 60_000;
+/// Keys and minutes that are counted at a time; what comes beyond, while nothing can be stored, is not counted.
+const TALLY_MAX: usize = 100_000;
 
 /// One suppressed request.
 pub struct Note {
@@ -61,18 +63,16 @@ impl Note {
 
 /// Counts of requests that were answered beside the turns, until a turn takes them along.
 #[derive(Default)]
-pub struct Tally(Mutex<BTreeMap<(Text, [u8; 16], SuppressedKind, i64), Suppressed>>);
+pub struct Tally(Mutex<Counts>);
+
+type Counts = BTreeMap<(Text, [u8; 16], SuppressedKind, i64), Suppressed>;
 
 impl Tally {
     pub fn add(&self, entry: Suppressed) {
-        let key = (entry.tenant.clone(), entry.key_hash, entry.kind, entry.minute);
-        lock(&self.0)
-            .entry(key)
-            .and_modify(|known| {
-                known.count += entry.count;
-                known.last = known.last.max(entry.last);
-            })
-            .or_insert(entry);
+        let mut all = lock(&self.0);
+        if all.len() < TALLY_MAX {
+            count(&mut all, entry);
+        }
     }
 
     pub fn take(&self) -> Vec<Suppressed> {
@@ -86,7 +86,18 @@ impl Tally {
 
 /// One turn's entries for the same key and minute become one row.
 pub fn merged(entries: Vec<Suppressed>) -> Vec<Suppressed> {
-    let tally = Tally::default();
-    entries.into_iter().for_each(|entry| tally.add(entry));
-    tally.take()
+    let mut all = Counts::new();
+    entries.into_iter().for_each(|entry| count(&mut all, entry));
+    all.into_values().collect()
+}
+
+fn count(all: &mut Counts, entry: Suppressed) {
+    let key = (entry.tenant.clone(), entry.key_hash, entry.kind, entry.minute);
+    all.entry(key)
+        .and_modify(|known| {
+            known.count += entry.count;
+            known.first = known.first.min(entry.first);
+            known.last = known.last.max(entry.last);
+        })
+        .or_insert(entry);
 }

@@ -220,10 +220,10 @@ fn events_are_stored_so() {
         })
         .collect();
     expect![[r#"
-        definition.deployed {"processId":"pay","version":7,"resource":"pay.bpmn"}
-        instance.started {"processId":"pay","version":7,"variables":{"x":1.0}}
-        instance.completed {"processId":"pay","version":7}
-        instance.canceled {"processId":"pay","version":7}
+        definition.deployed {"processDefinitionId":"pay","version":7,"resource":"pay.bpmn"}
+        instance.started {"processDefinitionId":"pay","version":7,"variables":{"x":1.0}}
+        instance.completed {"processDefinitionId":"pay","version":7}
+        instance.canceled {"processDefinitionId":"pay","version":7}
         element.activated {"elementId":"pay"}
         element.completed {"elementId":"pay"}
         element.terminated {"elementId":"pay"}

@@ -1,0 +1,14 @@
+//! The engine from its front door, over a store that a test can hold and break. Each test ends with `World::end`,
+//! which holds what is left against the promises of every run. Next: `common/mod.rs`.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+mod clock;
+mod ends;
+mod faults;
+mod jobs;
+mod keys;
+mod log;
+mod poison;
+mod random;

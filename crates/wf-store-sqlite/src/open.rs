@@ -1,0 +1,189 @@
+//! What makes a store: the directory, its lock, the connections and the threads over them; what ends them in order.
+//! It knows pragmas and nothing of rows. Next: `store.rs`, the contract over these parts.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::checkpoint::{self, Checkpointer, WAL_BYTES_KEPT};
+use crate::migrate;
+use crate::readers::{Readers, SpawnError};
+use crate::sql::{CACHE_CAPACITY, Sql, Statements};
+use crate::writer::{Writer, wait_for_lock};
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The data directory; made if missing. It belongs to one process at a time.
+    pub dir: PathBuf,
+    pub durability: Durability,
+    /// The greatest size of the database in pages of 4 KiB; a full one refuses turns as a full disk would.
+    pub pages_max: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// What was answered survives a loss of power.
+    Full,
+    /// What was answered survives the process, not a loss of power.
+    Normal,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("create the data directory {}: {source}", dir.display())]
+    Directory { dir: PathBuf, source: std::io::Error },
+    #[error("write to the data directory {}: {source}", dir.display())]
+    NotWritable { dir: PathBuf, source: std::io::Error },
+    #[error("use the data directory {}: another process holds it{}", dir.display(), held_by(holder))]
+    Locked { dir: PathBuf, holder: Option<u32> },
+    #[error(
+        "open the store in {}: a newer version of this program made it (schema {found}, this one knows {known})",
+        dir.display()
+    )]
+    Newer { dir: PathBuf, found: u32, known: u32 },
+    #[error("open the store in {}: {source}", dir.display())]
+    Sqlite { dir: PathBuf, source: rusqlite::Error },
+    #[error("start the threads of the store: {0}")]
+    Threads(std::io::Error),
+}
+
+fn held_by(holder: &Option<u32>) -> String {
+    holder.map_or(String::new(), |pid| format!(" (process {pid})"))
+}
+
+pub struct SqliteStore {
+    pub(crate) readers: Readers,
+    pub(crate) writer: Writer,
+    pub(crate) checkpointer: Checkpointer,
+    /// Held for the life of the store; the system lets go of it even if the process is killed.
+    _lock: File,
+}
+
+impl SqliteStore {
+    /// Blocks while migrations run.
+    pub fn open(options: Options) -> Result<SqliteStore, OpenError> {
+        let Options { dir, durability, pages_max } = options;
+        std::fs::create_dir_all(&dir).map_err(|source| OpenError::Directory { dir: dir.clone(), source })?;
+        let lock = lock(&dir)?;
+        let path = dir.join(FILE);
+        let failed = |source| OpenError::Sqlite { dir: dir.clone(), source };
+        let (gauge, grown) = checkpoint::gauge();
+        let mut connection = open_writer(&path, durability, pages_max).map_err(failed)?;
+        prepare_schema(&mut connection, &dir)?;
+        Statements::new(&connection).run(Sql::ReleaseClaims).map_err(failed)?;
+        let noted = gauge.clone();
+        connection
+            .wal_hook(Some(move |_: &mut _, frames| {
+                noted.note(u32::try_from(frames).unwrap_or(0));
+                Ok(())
+            }))
+            .map_err(failed)?;
+        let writer = Writer::spawn(connection).map_err(OpenError::Threads)?;
+        let checkpoints = open_checkpointer(&path, durability).map_err(failed)?;
+        let checkpointer =
+            Checkpointer::spawn(checkpoints, writer.checkpoints(), gauge, grown).map_err(OpenError::Threads)?;
+        let readers = Readers::spawn(|| open_reader(&path)).map_err(|error| match error {
+            SpawnError::Sqlite(source) => failed(source),
+            SpawnError::Io(error) => OpenError::Threads(error),
+        })?;
+        Ok(SqliteStore { readers, writer, checkpointer, _lock: lock })
+    }
+}
+
+impl Drop for SqliteStore {
+    /// Readers first, the writer last: the last connection to close empties the log into the database.
+    fn drop(&mut self) {
+        self.readers.stop();
+        self.checkpointer.stop();
+        self.writer.stop();
+    }
+}
+
+const FILE: &str = "wf.db";
+/// Not more: whenever a page splits out of order, SQLite walks its whole cache at COMMIT (while the database is below
+/// 1 GiB), and measured here a larger one gained nothing above that either.
+const WRITER_CACHE_KIB: i32 = 16 * 1024;
+const LOCK_FILE: &str = "wf.lock";
+
+/// SQLite itself would let two processes write in turns; the fence would then depose them in turns.
+fn lock(dir: &Path) -> Result<File, OpenError> {
+    let not_writable = |source| OpenError::NotWritable { dir: dir.to_owned(), source };
+    let path = dir.join(LOCK_FILE);
+    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    let file = file.as_mut().map_err(|error| not_writable(std::io::Error::new(error.kind(), error.to_string())))?;
+    match file.try_lock() {
+        Ok(()) => (),
+        Err(TryLockError::WouldBlock) => return Err(OpenError::Locked { dir: dir.to_owned(), holder: holder(file) }),
+        Err(TryLockError::Error(error)) => return Err(not_writable(error)),
+    }
+    let note = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
+    note.map_err(not_writable)?;
+    file.try_clone().map_err(not_writable)
+}
+
+fn holder(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+fn prepare_schema(connection: &mut Connection, dir: &Path) -> Result<(), OpenError> {
+    let failed = |source| OpenError::Sqlite { dir: dir.to_owned(), source };
+    let found = migrate::version(connection).map_err(failed)?;
+    if found > migrate::VERSION {
+        return Err(OpenError::Newer { dir: dir.to_owned(), found, known: migrate::VERSION });
+    }
+    migrate::migrate(connection).map_err(failed)
+}
+
+fn open_writer(path: &Path, durability: Durability, pages_max: Option<u32>) -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    connection.busy_handler(Some(wait_for_lock))?;
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    // Checkpoints stand outside the commit path: see `checkpoint.rs`.
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
+    connection.pragma_update_and_check(None, "journal_size_limit", WAL_BYTES_KEPT, |_| Ok(()))?;
+    set_common(&connection, durability, WRITER_CACHE_KIB)?;
+    if let Some(pages) = pages_max {
+        connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
+    }
+    // The triggers of the logs guard against foreign hands. Here they would cost each insert two more look-ups, and this
+    // connection runs nothing but the statements under `sql/`, which a test reads.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    Ok(connection)
+}
+
+fn open_checkpointer(path: &Path, durability: Durability) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
+    set_common(&connection, durability, 256)?;
+    Ok(connection)
+}
+
+fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_handler(Some(wait_for_lock))?;
+    // A commit of the writer empties a reader's cache: a large one would not pay.
+    set_common(&connection, Durability::Normal, 4 * 1024)?;
+    Ok(connection)
+}
+
+fn set_common(connection: &Connection, durability: Durability, cache_kib: i32) -> rusqlite::Result<()> {
+    let synchronous = match durability {
+        Durability::Full => "FULL",
+        Durability::Normal => "NORMAL",
+    };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "cache_size", -cache_kib)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.set_prepared_statement_cache_capacity(CACHE_CAPACITY);
+    Ok(())
+}
