@@ -26,7 +26,7 @@ pub(crate) fn activate(
     let mut activated = Vec::new();
     let mut after = None;
     while activated.len() < jobs_max as usize {
-        let ready = walk.draft.first_in(&range, after.as_ref(), jobs_max as usize - activated.len())?;
+        let ready = walk.draft.some_in(&range, after.as_ref(), jobs_max as usize - activated.len())?;
         let Some(last) = ready.last() else { break };
         let described = gather(&ready, |sort| describe(walk, sort.key, fetch))?;
         for mut description in described.into_iter().flatten() {
