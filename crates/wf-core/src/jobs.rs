@@ -230,7 +230,7 @@ pub(crate) fn fail(
     let mut failed = give_up_lease(&job);
     failed.retries = retries;
     (failed.state, failed.due) = match (retries, backoff_ms) {
-        (0, _) => (JobState::Failed, walk.context.now),
+        (0, _) => (JobState::Failed, 0),
         (_, 0) => (JobState::Ready, 0),
         _ => (JobState::Backoff, walk.context.now.saturating_add(backoff_ms)),
     };

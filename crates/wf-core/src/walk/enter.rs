@@ -50,7 +50,7 @@ impl Walk<'_, '_> {
             Kind::CatchMessage(_) | Kind::CatchTimer(_) | Kind::EventGateway => self.enter_wait(here, index, node),
             Kind::Start(Start::None | Start::Message(_)) | Kind::Pass => self.pass(here, node, &Variables::new()),
             Kind::Script { expression, result } => {
-                let inputs = self.map_variables(&node.inputs, here.place())?;
+                let inputs = self.map_inputs(here, node)?;
                 let value = self.evaluate_json(expression, here.place_with(&inputs))?;
                 self.pass_with(here, node, inputs, &vec![(result.clone(), value)])
             }
@@ -68,7 +68,7 @@ impl Walk<'_, '_> {
     }
 
     fn enter_job(&mut self, here: &Here, index: ElementIdx, node: &Node, spec: &JobSpec) -> Step<()> {
-        let inputs = self.map_variables(&node.inputs, here.place())?;
+        let inputs = self.map_inputs(here, node)?;
         let job = self.new_job(spec, here.place_with(&inputs))?;
         let plans = self.plan_boundaries(here, node)?;
         let key = self.draft.next_key();
@@ -143,7 +143,7 @@ impl Walk<'_, '_> {
     }
 
     fn enter_scope(&mut self, here: &Here, index: ElementIdx, node: &Node) -> Step<()> {
-        let inputs = self.map_variables(&node.inputs, here.place())?;
+        let inputs = self.map_inputs(here, node)?;
         let plans = self.plan_boundaries(here, node)?;
         let lineage = self.next_lineage(here.scope.key, index, node)?;
         let key = self.draft.next_key();
@@ -171,7 +171,7 @@ impl Walk<'_, '_> {
     }
 
     fn enter_wait(&mut self, here: &Here, index: ElementIdx, node: &Node) -> Step<()> {
-        let inputs = self.map_variables(&node.inputs, here.place())?;
+        let inputs = self.map_inputs(here, node)?;
         let mut plans = self.plan_own(here, index, node, &inputs)?;
         plans.extend(self.plan_boundaries(here, node)?);
         let key = self.draft.next_key();

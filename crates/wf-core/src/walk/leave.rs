@@ -31,8 +31,7 @@ impl Walk<'_, '_> {
             let is_local = |name: &Text| locals.binary_search_by(|(local, _)| local.cmp(name)).is_ok();
             results.iter().filter(|(name, _)| !is_local(name)).cloned().collect()
         } else {
-            let seen = merged(locals, results);
-            self.map_variables(&node.outputs, here.place_with(&seen))?
+            self.map_outputs(here, node, &merged(locals, results))?
         };
         Ok(self.merge_variables(here.scope.key, here.scope.root, &up)?)
     }

@@ -127,7 +127,10 @@ impl<'d, 'a> Walk<'d, 'a> {
     }
 
     pub(crate) fn schedule(&mut self, scope: Key, work: Work) -> Run<()> {
-        let root = self.draft.get::<Scope>(&RowId::Scope(scope))?.map_or(0, |scope| scope.root);
+        let root = match scope {
+            0 => 0,
+            scope => self.draft.get::<Scope>(&RowId::Scope(scope))?.map_or(0, |scope| scope.root),
+        };
         let key = self.draft.next_key();
         self.draft.insert_new(FollowUp { key, root, scope, work });
         self.draft.emit(root, key, What::FollowUpScheduled);

@@ -77,8 +77,9 @@ impl Walk<'_, '_> {
     pub(crate) fn fire(&mut self, timer: &Timer) -> Run<bool> {
         let id = RowId::Element { scope: timer.scope, key: timer.host };
         let (Some(here), Some(host)) = (self.here(timer.scope)?, self.draft.get::<Element>(&id)?) else {
+            // Nobody waits for it: it goes, so that it is not tried for ever.
             self.draft.delete(timer.id())?;
-            return Ok(false);
+            return Ok(true);
         };
         if !self.is_live(timer.scope)? {
             return Ok(false);
