@@ -16,6 +16,7 @@ pub fn decide(draft: &mut Draft<'_>, command: &Command, context: &Context) -> Ru
     let mut walk = Walk::new(draft, context);
     let outcome = dispatch(&mut walk, command)?;
     walk.run()?;
+    walk.count_steps()?;
     Ok(outcome.resolve(&walk))
 }
 
@@ -39,7 +40,7 @@ impl Pending {
         match self {
             Pending::Known(outcome) => outcome,
             Pending::Published { key } => {
-                Outcome::Published { key, duplicate: false, misuse: false, correlated: walk.correlated.clone() }
+                Outcome::Published { key, duplicate: false, misuse: false, correlated: walk.reached_by(key) }
             }
         }
     }
@@ -69,8 +70,9 @@ fn dispatch(walk: &mut Walk<'_, '_>, command: &Command) -> Run<Pending> {
         Command::ExtendLease { holder, lease_ms } => Ok(jobs::extend(walk, holder, *lease_ms)?.into()),
         Command::RecordStep { holder, name, result } => Ok(jobs::record_step(walk, holder, name, result)?.into()),
         Command::PublishMessage { name, correlation_key, message_id, ttl_ms, dedup_ms, variables } => {
-            let publication =
-                messages::Publication { name, correlation_key, message_id: message_id.as_ref(), variables };
+            // An empty id is none: it would make every second message a repeat.
+            let message_id = message_id.as_ref().filter(|id| !id.is_empty());
+            let publication = messages::Publication { name, correlation_key, message_id, variables };
             messages::publish(walk, &publication, *ttl_ms, *dedup_ms)
         }
         Command::ResolveIncident { incident, retries } => Ok(incidents::resolve(walk, *incident, *retries)?.into()),

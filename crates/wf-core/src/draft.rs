@@ -43,6 +43,21 @@ impl From<Rejection> for Stop {
 
 pub type Run<T> = Result<T, Stop>;
 
+/// Does something for each item, and asks for everything that is missing at once: a thousand rows must not mean a
+/// thousand loads.
+pub fn gather<I, T>(items: impl IntoIterator<Item = I>, mut one: impl FnMut(I) -> Run<T>) -> Run<Vec<T>> {
+    let mut done = Vec::new();
+    let mut missing = BTreeSet::new();
+    for item in items {
+        match one(item) {
+            Ok(result) => done.push(result),
+            Err(Stop::Missing(needs)) => missing.extend(needs),
+            Err(refused) => return Err(refused),
+        }
+    }
+    if missing.is_empty() { Ok(done) } else { Err(Stop::Missing(missing)) }
+}
+
 /// What is loaded: committed rows and the changes of turns before this command.
 pub trait Base {
     /// `None`: not loaded. `Some(None)`: known to be absent.
@@ -67,9 +82,11 @@ pub struct Draft<'a> {
     /// Entries that the changes add (`true`) or remove.
     moved: BTreeMap<RangeId, BTreeMap<SortKey, bool>>,
     events: Vec<Event>,
-    /// Instances that this command makes: nothing can stand in their ranges but what it puts there.
+    /// Instances that this command makes.
     born: Vec<Key>,
     partition: u16,
+    /// Keys from here on are this command's own: nothing can stand under them but what it puts there.
+    first_counter: u64,
     next_counter: u64,
 }
 
@@ -92,6 +109,7 @@ impl<'a> Draft<'a> {
             events: Vec::new(),
             born: Vec::new(),
             partition,
+            first_counter: next_counter,
             next_counter,
         }
     }
@@ -117,7 +135,7 @@ impl<'a> Draft<'a> {
         self.next_counter = self.next_counter.max(floor);
     }
 
-    /// The variables and elements of a new instance need not be asked for: there are none but those of this draft.
+    /// Whoever keeps ranges in memory knows those of a new instance from here on.
     pub fn born(&mut self, instance: Key) {
         self.born.push(instance);
     }
@@ -131,16 +149,18 @@ impl<'a> Draft<'a> {
         Ok(row.as_ref().and_then(T::unwrap).cloned())
     }
 
-    fn row(&self, id: &RowId) -> Run<Option<Row>> {
+    pub(crate) fn row(&self, id: &RowId) -> Run<Option<Row>> {
         if let Some(change) = self.changes.get(id) {
             return Ok(change.clone());
         }
-        let is_new =
-            matches!(id, RowId::Variable { scope, .. } | RowId::Element { scope, .. } if self.born.contains(scope));
-        if is_new {
+        if owner(id).is_some_and(|key| self.is_new(key)) {
             return Ok(None);
         }
         self.base.row(id).ok_or_else(|| Need::Row(id.clone()).into())
+    }
+
+    fn is_new(&self, key: Key) -> bool {
+        (ids::key(self.partition, self.first_counter)..ids::key(self.partition, self.next_counter)).contains(&key)
     }
 
     pub fn process(&self, definition: Key) -> Run<Arc<Process>> {
@@ -210,22 +230,45 @@ impl<'a> Draft<'a> {
 
     fn view(&self, range: &RangeId) -> Option<RangeView<'_>> {
         static NOTHING: BTreeSet<SortKey> = BTreeSet::new();
-        let is_new = matches!(range, RangeId::Variables(scope) | RangeId::Elements(scope) if self.born.contains(scope));
-        if is_new {
+        let of_one = match range {
+            RangeId::Variables(key) | RangeId::Elements(key) | RangeId::Steps(key) => Some(*key),
+            _ => None,
+        };
+        if of_one.is_some_and(|key| self.is_new(key)) {
             return Some(RangeView { entries: &NOTHING, frontier: None });
         }
         self.base.range(range)
     }
 
-    /// Up to `limit` entries from the begin.
-    pub fn first_in(&self, range: &RangeId, limit: usize) -> Run<Vec<SortKey>> {
+    /// Up to `limit` entries after `after` (from the begin where absent).
+    pub fn first_in(&self, range: &RangeId, after: Option<&SortKey>, limit: usize) -> Run<Vec<SortKey>> {
         let mut found: Vec<SortKey> = Vec::new();
         while found.len() < limit {
-            match self.next_in(range, found.last())? {
+            match self.next_in(range, found.last().or(after))? {
                 Some(sort) => found.push(sort),
                 None => break,
             }
         }
         Ok(found)
+    }
+}
+
+/// The key without which the row cannot exist.
+fn owner(id: &RowId) -> Option<Key> {
+    match id {
+        RowId::Variable { scope: key, .. } | RowId::Element { scope: key, .. } | RowId::Step { job: key, .. } => {
+            Some(*key)
+        }
+        RowId::Definition(key)
+        | RowId::Scope(key)
+        | RowId::Job(key)
+        | RowId::Timer(key)
+        | RowId::Subscription(key)
+        | RowId::Message(key)
+        | RowId::Incident(key)
+        | RowId::FollowUp(key) => Some(*key),
+        RowId::StartSubscription { .. } | RowId::MessageId { .. } | RowId::StartLock { .. } | RowId::Unique { .. } => {
+            None
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use wf_feel::{Env, Expression, Value};
 use wf_model::Text as ModelText;
 
-use crate::draft::{Run, Stop};
+use crate::draft::{Run, Stop, gather};
 use crate::ids::{self, Key};
 use crate::rows::{IncidentKind, Json, Text, Variables};
 use crate::walk::Walk;
@@ -37,24 +37,20 @@ pub(crate) struct Place<'p> {
 impl Walk<'_, '_> {
     pub(crate) fn evaluate(&mut self, expression: &Expression, place: Place<'_>) -> Step<Value> {
         let mut scope = BTreeMap::new();
-        for name in expression.variables() {
-            if let Some(json) = self.visible(name, place)? {
-                let value = Value::from_json(&json)
-                    .map_err(|error| Halt::Incident(IncidentKind::Expression, format!("variable {name}: {error}")))?;
-                scope.insert(name.clone(), value);
-            }
+        let names = expression.variables();
+        let found = gather(names, |name| self.visible(name, place))?;
+        for (name, json) in names.iter().zip(found).filter_map(|(name, json)| Some((name, json?))) {
+            let value = Value::from_json(&json)
+                .map_err(|error| Halt::Incident(IncidentKind::Expression, format!("variable {name}: {error}")))?;
+            scope.insert(name.clone(), value);
         }
         let env = self.next_env();
-        expression.evaluate(&scope, &env).map_err(|error| {
-            Halt::Incident(IncidentKind::Expression, format!("expression '{}': {error}", expression.source()))
-        })
+        expression.evaluate(&scope, &env).map_err(|error| failed(expression, &error.to_string()))
     }
 
     pub(crate) fn evaluate_json(&mut self, expression: &Expression, place: Place<'_>) -> Step<Json> {
         let value = self.evaluate(expression, place)?;
-        let json = value.to_json().map_err(|error| {
-            Halt::Incident(IncidentKind::Expression, format!("expression '{}': {error}", expression.source()))
-        })?;
+        let json = value.to_json().map_err(|error| failed(expression, &error.to_string()))?;
         Ok(json.into())
     }
 
@@ -67,25 +63,30 @@ impl Walk<'_, '_> {
         let value = self.evaluate(expression, place)?;
         match &value {
             Value::String(text) => Ok(Arc::from(&**text)),
-            Value::Null | Value::Bool(_) | Value::List(_) | Value::Context(_) => Err(Halt::Incident(
-                IncidentKind::Expression,
-                format!("expression '{}' gives {}, a string is wanted", expression.source(), value.type_name()),
-            )),
+            Value::Null | Value::Bool(_) | Value::List(_) | Value::Context(_) => {
+                Err(failed(expression, &format!("gives {}, a string is wanted", value.type_name())))
+            }
             other => {
-                let json = other.to_json().map_err(|error| {
-                    Halt::Incident(IncidentKind::Expression, format!("expression '{}': {error}", expression.source()))
-                })?;
+                let json = other.to_json().map_err(|error| failed(expression, &error.to_string()))?;
                 Ok(json.trim_matches('"').into())
             }
         }
     }
 
+    /// A whole number of 32 bits, however it is spelled.
     pub(crate) fn evaluate_integer(&mut self, text: &ModelText, place: Place<'_>) -> Step<i32> {
-        let value = self.evaluate_text(text, place)?;
-        value
-            .trim()
-            .parse()
-            .map_err(|_| Halt::Incident(IncidentKind::Expression, format!("'{value}' is not an integer of 32 bits")))
+        let (number, shown) = match text {
+            ModelText::Literal(literal) => (literal.trim().parse().ok(), literal.to_string()),
+            ModelText::Feel(expression) => {
+                let value = self.evaluate(expression, place)?;
+                let number = match &value {
+                    Value::String(text) => text.trim().parse().ok(),
+                    other => other.as_i64().and_then(|number| i32::try_from(number).ok()),
+                };
+                (number, expression.source().to_owned())
+            }
+        };
+        number.ok_or_else(|| Halt::Incident(IncidentKind::Expression, format!("'{shown}' is no integer of 32 bits")))
     }
 
     fn visible(&self, name: &Text, place: Place<'_>) -> Run<Option<Json>> {
@@ -102,4 +103,8 @@ impl Walk<'_, '_> {
         let parts = [u64::from(context.partition), context.position, self.evaluations].map(u64::to_le_bytes);
         Env { now_ms: context.now, seed: ids::hash16(&[b"feel", &parts[0], &parts[1], &parts[2]]), ..Env::default() }
     }
+}
+
+fn failed(expression: &Expression, reason: &str) -> Halt {
+    Halt::Incident(IncidentKind::Expression, format!("expression '{}': {reason}", expression.source()))
 }

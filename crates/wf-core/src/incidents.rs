@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use wf_model::Kind;
-
 use crate::draft::Run;
 use crate::event::What;
 use crate::ids::Key;
 use crate::outcome::{Noun, Outcome, Rejection};
-use crate::rows::{Element, Incident, IncidentKind, Job, JobState, Phase, RowId, Scope, Variables};
+use crate::quarantine::NEVER;
+use crate::rows::{
+    AttachedKind, Element, Incident, IncidentKind, Job, JobState, Phase, RowId, Scope, Timer, Variables,
+};
 use crate::walk::{Task, Walk};
 
 pub(crate) fn resolve(walk: &mut Walk<'_, '_>, key: Key, retries: Option<i32>) -> Run<Outcome> {
@@ -16,15 +17,17 @@ pub(crate) fn resolve(walk: &mut Walk<'_, '_>, key: Key, retries: Option<i32>) -
     let Some(incident) = incident.filter(|incident| incident.tenant == walk.context.tenant) else {
         return Err(Rejection::NotFound(Noun::Incident).into());
     };
-    if !walk.is_live(incident.scope)? {
+    // The termination of an instance may be what waits.
+    let is_of_scope = incident.element_key == 0;
+    if !is_of_scope && !walk.is_live(incident.scope)? {
         return Err(Rejection::InstanceFinished.into());
     }
     walk.draft.delete(incident.id())?;
     walk.draft.emit(incident.root, key, What::IncidentResolved);
-    if incident.job != 0 {
-        retry_job(walk, &incident, retries)?;
-    } else {
-        retry_element(walk, &incident)?;
+    match (is_of_scope, incident.job) {
+        (true, _) => walk.push(Task::Terminate { scope: incident.scope }),
+        (false, 0) => retry_element(walk, &incident)?,
+        (false, _) => retry_job(walk, &incident, retries)?,
     }
     Ok(Outcome::Resolved { incident: key })
 }
@@ -48,13 +51,17 @@ fn retry_job(walk: &mut Walk<'_, '_>, incident: &Incident, retries: Option<i32>)
     Ok(())
 }
 
-/// The element no longer waits for this incident.
+/// The element no longer waits for this incident, and its timers that were put aside are due.
 fn forget(walk: &mut Walk<'_, '_>, incident: &Incident) -> Run<Option<Arc<Element>>> {
     let id = RowId::Element { scope: incident.scope, key: incident.element_key };
     let Some(element) = walk.draft.get::<Element>(&id)? else { return Ok(None) };
-    let mut freed = (*element).clone();
-    freed.incident = 0;
-    Ok(Some(walk.draft.put(freed)?))
+    for attached in element.attached.iter().filter(|attached| attached.kind == AttachedKind::Timer) {
+        let timer = walk.draft.get::<Timer>(&RowId::Timer(attached.key))?;
+        if let Some(timer) = timer.filter(|timer| timer.due == NEVER) {
+            walk.draft.put(Timer { due: walk.context.now, ..(*timer).clone() })?;
+        }
+    }
+    Ok(Some(walk.draft.put(Element { incident: 0, ..(*element).clone() })?))
 }
 
 fn retry_element(walk: &mut Walk<'_, '_>, incident: &Incident) -> Run<()> {
@@ -65,7 +72,11 @@ fn retry_element(walk: &mut Walk<'_, '_>, incident: &Incident) -> Run<()> {
     match element.phase {
         Phase::Entering => enter_again(walk, &element),
         Phase::Leaving => leave_again(walk, &element),
-        Phase::Active => Ok(()),
+        // A sub-process whose termination was put aside goes on with it; nothing else was stopped here.
+        Phase::Active => {
+            walk.push(Task::Terminate { scope: element.key });
+            Ok(())
+        }
     }
 }
 
@@ -79,8 +90,11 @@ fn enter_again(walk: &mut Walk<'_, '_>, element: &Element) -> Run<()> {
 
 fn leave_again(walk: &mut Walk<'_, '_>, element: &Element) -> Run<()> {
     let Some(here) = walk.here(element.scope)? else { return Ok(()) };
-    let is_scope = matches!(here.node(element.element).map(|node| &node.kind), Some(Kind::Scope(_)));
-    match walk.draft.get::<Scope>(&RowId::Scope(element.key))?.filter(|_| is_scope) {
+    let inner = match here.is_scope(element.element) {
+        true => walk.draft.get::<Scope>(&RowId::Scope(element.key))?,
+        false => None,
+    };
+    match inner {
         Some(inner) => walk.complete_scope(&inner),
         None => walk.complete_element(element, &Variables::new()),
     }

@@ -202,9 +202,11 @@ fn find_element(walk: &Walk<'_, '_>, scope: Key, wanted: Key) -> Run<Option<Arc<
     if let Some(found) = walk.draft.get::<Element>(&RowId::Element { scope, key: wanted })? {
         return Ok(Some(found));
     }
+    let Some(here) = walk.here(scope)? else { return Ok(None) };
     let mut after = None;
     while let Some(sort) = walk.draft.next_in(&RangeId::Elements(scope), after.as_ref())? {
-        let is_scope = walk.draft.get::<Scope>(&RowId::Scope(sort.key))?.is_some();
+        let element = walk.draft.get::<Element>(&RowId::Element { scope, key: sort.key })?;
+        let is_scope = element.is_some_and(|element| here.is_scope(element.element));
         if is_scope && let Some(found) = find_element(walk, sort.key, wanted)? {
             return Ok(Some(found));
         }

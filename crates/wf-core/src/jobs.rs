@@ -1,19 +1,18 @@
 //! Jobs: a lease is a position, a holder is (worker, lease), and every change compares and swaps on them.
 //! The late worker is told so and changes nothing; the rightful holder's repeat is told so and changes nothing.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use wf_model::Process;
+use wf_model::{End, Kind, Process};
 
 use crate::command::{CompleteItem, Holder};
-use crate::draft::{Need, Run, Stop};
+use crate::draft::{Run, Stop, gather};
 use crate::event::What;
 use crate::ids::{self, Key};
 use crate::outcome::{Activated, LeaseLost, Noun, Outcome, Rejection};
-use crate::ranges::{RangeId, SortKey};
+use crate::ranges::RangeId;
 use crate::rows::{Element, IncidentKind, Job, JobState, Json, RowId, Scope, Step, Text, Variables};
-use crate::walk::Walk;
+use crate::walk::{Walk, json_string};
 
 pub(crate) fn activate(
     walk: &mut Walk<'_, '_>,
@@ -24,12 +23,18 @@ pub(crate) fn activate(
     fetch: Option<&[Text]>,
 ) -> Run<Outcome> {
     let range = RangeId::Ready { tenant: walk.context.tenant.clone(), job_type: job_type.clone() };
-    let ready = walk.draft.first_in(&range, jobs_max as usize)?;
-    let described = describe_all(walk, &ready, fetch)?;
-    let mut activated = Vec::with_capacity(described.len());
-    for mut description in described {
-        description.job = lease(walk, &description.job, worker, lease_ms)?;
-        activated.push(description);
+    let mut activated = Vec::new();
+    let mut after = None;
+    while activated.len() < jobs_max as usize {
+        let ready = walk.draft.first_in(&range, after.as_ref(), jobs_max as usize - activated.len())?;
+        let Some(last) = ready.last() else { break };
+        let described = gather(&ready, |sort| describe(walk, sort.key, fetch))?;
+        for mut description in described.into_iter().flatten() {
+            description.job = lease(walk, &description.job, worker, lease_ms)?;
+            activated.push(description);
+        }
+        // Jobs of a scope that is being terminated are passed over, so that they hide nothing behind them.
+        after = Some(last.clone());
     }
     Ok(Outcome::Activated(activated))
 }
@@ -46,20 +51,6 @@ fn lease(walk: &mut Walk<'_, '_>, job: &Job, worker: &Text, lease_ms: i64) -> Ru
         What::JobActivated { worker: worker.clone(), lease: leased.lease, deadline: leased.due },
     );
     walk.draft.put(leased)
-}
-
-/// Asks for everything that is missing at once: a thousand jobs must not mean a thousand loads.
-fn describe_all(walk: &Walk<'_, '_>, ready: &[SortKey], fetch: Option<&[Text]>) -> Run<Vec<Activated>> {
-    let mut described = Vec::with_capacity(ready.len());
-    let mut missing: BTreeSet<Need> = BTreeSet::new();
-    for sort in ready {
-        match describe(walk, sort.key, fetch) {
-            Ok(job) => described.extend(job),
-            Err(Stop::Missing(needs)) => missing.extend(needs),
-            Err(refused) => return Err(refused),
-        }
-    }
-    if missing.is_empty() { Ok(described) } else { Err(Stop::Missing(missing)) }
 }
 
 fn describe(walk: &Walk<'_, '_>, key: Key, fetch: Option<&[Text]>) -> Run<Option<Activated>> {
@@ -104,20 +95,15 @@ fn element_id(process: &Process, job: &Job) -> Text {
 
 /// The model's headers and those computed at creation, as one JSON object.
 fn headers(process: &Process, job: &Job) -> Json {
-    use crate::walk::json_string;
     let spec = process.element(job.element).and_then(|node| match &node.kind {
-        wf_model::Kind::Job(spec) | wf_model::Kind::End(wf_model::End::Job(spec)) => Some(spec),
+        Kind::Job(spec) | Kind::End(End::Job(spec)) => Some(spec),
         _ => None,
     });
     let fixed = spec.map_or(&[][..], |spec| &spec.headers[..]);
     let mut members: Vec<String> =
         fixed.iter().map(|(name, value)| format!("{}:{}", json_string(name), json_string(value))).collect();
-    let computed = job.headers.trim_start_matches('{').trim_end_matches('}');
-    if !job.headers.is_empty() && !computed.is_empty() {
-        // Only the outermost braces go: the text is an object that the core has written itself.
-        let inner = job.headers.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or("");
-        members.push(inner.to_owned());
-    }
+    // An object that the core has written itself: only the outermost braces go.
+    members.extend(job.headers.strip_prefix('{').and_then(|text| text.strip_suffix('}')).map(str::to_owned));
     format!("{{{}}}", members.join(",")).into()
 }
 
@@ -159,10 +145,9 @@ fn lease_lost(job: &Job, holder: &Holder, now: i64) -> Option<LeaseLost> {
         JobState::Activated if now >= job.due => Some(LeaseLost::Expired),
         JobState::Activated => None,
         JobState::Ready if is_holder && job.lease != 0 => Some(LeaseLost::Expired),
-        JobState::Ready => Some(LeaseLost::Taken),
-        JobState::Backoff | JobState::Failed | JobState::ErrorThrown | JobState::Completed | JobState::Canceled => {
-            Some(LeaseLost::Finished)
-        }
+        // Given up by its holder: it waits for its next activation, of whichever worker.
+        JobState::Ready | JobState::Backoff | JobState::Failed | JobState::ErrorThrown => Some(LeaseLost::Taken),
+        JobState::Completed | JobState::Canceled => Some(LeaseLost::Finished),
     }
 }
 
@@ -208,7 +193,7 @@ pub(crate) fn content_hash(variables: &Variables) -> [u8; 16] {
 
 /// A refused item changes nothing and does not stop the others.
 pub(crate) fn complete_many(walk: &mut Walk<'_, '_>, worker: &Text, items: &[CompleteItem]) -> Run<Outcome> {
-    ask_for_all(walk, items)?;
+    gather(items, |item| ask_for(walk, item.job))?;
     let mut results = Vec::with_capacity(items.len());
     for item in items {
         let holder = Holder { job: item.job, worker: worker.clone(), lease: item.lease };
@@ -221,16 +206,6 @@ pub(crate) fn complete_many(walk: &mut Walk<'_, '_>, worker: &Text, items: &[Com
         walk.run()?;
     }
     Ok(Outcome::CompletedMany(results))
-}
-
-fn ask_for_all(walk: &Walk<'_, '_>, items: &[CompleteItem]) -> Run<()> {
-    let mut missing = BTreeSet::new();
-    for item in items {
-        if let Err(Stop::Missing(needs)) = ask_for(walk, item.job) {
-            missing.extend(needs);
-        }
-    }
-    if missing.is_empty() { Ok(()) } else { Err(Stop::Missing(missing)) }
 }
 
 fn ask_for(walk: &Walk<'_, '_>, job: Key) -> Run<()> {
@@ -291,15 +266,11 @@ fn give_up_lease(job: &Job) -> Job {
 }
 
 fn raise(walk: &mut Walk<'_, '_>, job: &Job, kind: IncidentKind, message: &str) -> Run<Key> {
-    let Some(here) = walk.here(job.scope)? else { return Ok(0) };
-    let incident = walk.raise(&here, job.element, job.element_key, job.key, kind, message)?;
     let id = RowId::Element { scope: job.scope, key: job.element_key };
-    if let Some(element) = walk.draft.get::<Element>(&id)? {
-        let mut waiting = (*element).clone();
-        waiting.incident = incident;
-        walk.draft.put(waiting)?;
+    match walk.draft.get::<Element>(&id)? {
+        Some(element) => walk.raise_on(&element, job.key, kind, message),
+        None => Ok(0),
     }
-    Ok(incident)
 }
 
 pub(crate) fn throw_error(

@@ -18,6 +18,7 @@ mod incidents;
 mod instances;
 mod jobs;
 mod messages;
+mod quarantine;
 mod upkeep;
 mod variables;
 mod walk;

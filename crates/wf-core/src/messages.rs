@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::command::Context;
 use crate::decide::Pending;
 use crate::draft::Run;
 use crate::event::What;
@@ -45,17 +46,18 @@ pub(crate) fn publish(
         },
     );
     remember(walk, publication, key, dedup_ms)?;
-    let reached = deliver(walk, publication, key)?;
+    let message = Message {
+        key,
+        tenant: walk.context.tenant.clone(),
+        name: publication.name.clone(),
+        correlation_key: publication.correlation_key.clone(),
+        variables: publication.variables.clone(),
+        expires_at: walk.context.now.saturating_add(ttl_ms),
+        correlated: Vec::new(),
+    };
+    let correlated = deliver(walk, &message, origin(walk.context, publication, key))?;
     if ttl_ms > 0 {
-        walk.draft.insert_new(Message {
-            key,
-            tenant: walk.context.tenant.clone(),
-            name: publication.name.clone(),
-            correlation_key: publication.correlation_key.clone(),
-            variables: publication.variables.clone(),
-            expires_at: walk.context.now.saturating_add(ttl_ms),
-            correlated: reached,
-        });
+        walk.draft.insert_new(Message { correlated, ..message });
     }
     Ok(Pending::Published { key })
 }
@@ -91,19 +93,32 @@ fn remember(walk: &mut Walk<'_, '_>, publication: &Publication<'_>, key: Key, de
     Ok(())
 }
 
+/// What ties a new instance to the publisher's request: the message id, else the request's key, else the message's own.
+fn origin(context: &Context, publication: &Publication<'_>, key: Key) -> [u8; 16] {
+    match publication.message_id {
+        Some(id) => ids::hash16(&[b"message", publication.name.as_bytes(), id.as_bytes()]),
+        None if !context.origin.is_empty() => ids::hash16(&[b"key", context.origin.as_bytes()]),
+        None => origin_of_key(key),
+    }
+}
+
+fn origin_of_key(key: Key) -> [u8; 16] {
+    ids::hash16(&[b"message-key", &key.to_le_bytes()])
+}
+
 /// Waiting instances first, then message start events; each process once. Returns the processes reached, sorted.
-fn deliver(walk: &mut Walk<'_, '_>, publication: &Publication<'_>, key: Key) -> Run<Vec<Text>> {
+fn deliver(walk: &mut Walk<'_, '_>, message: &Message, origin: [u8; 16]) -> Run<Vec<Text>> {
     let mut reached = Vec::new();
-    deliver_to_waiting(walk, publication, &mut reached)?;
-    deliver_to_starts(walk, publication, key, &mut reached)?;
+    deliver_to_waiting(walk, message, &mut reached)?;
+    deliver_to_starts(walk, message, origin, &mut reached)?;
     Ok(reached)
 }
 
-fn deliver_to_waiting(walk: &mut Walk<'_, '_>, publication: &Publication<'_>, reached: &mut Vec<Text>) -> Run<()> {
+fn deliver_to_waiting(walk: &mut Walk<'_, '_>, message: &Message, reached: &mut Vec<Text>) -> Run<()> {
     let range = RangeId::Subscriptions {
-        tenant: walk.context.tenant.clone(),
-        message: publication.name.clone(),
-        correlation_key: publication.correlation_key.clone(),
+        tenant: message.tenant.clone(),
+        message: message.name.clone(),
+        correlation_key: message.correlation_key.clone(),
     };
     let mut after = None;
     while let Some(sort) = walk.draft.next_in(&range, after.as_ref())? {
@@ -111,7 +126,7 @@ fn deliver_to_waiting(walk: &mut Walk<'_, '_>, publication: &Publication<'_>, re
         after = Some(sort);
         let Some(subscription) = subscription else { continue };
         if let Err(place) = reached.binary_search(&subscription.process_id)
-            && walk.correlate(&subscription, publication.variables)?
+            && walk.correlate(&subscription, message)?
         {
             reached.insert(place, subscription.process_id.clone());
         }
@@ -119,31 +134,20 @@ fn deliver_to_waiting(walk: &mut Walk<'_, '_>, publication: &Publication<'_>, re
     Ok(())
 }
 
-fn deliver_to_starts(
-    walk: &mut Walk<'_, '_>,
-    publication: &Publication<'_>,
-    key: Key,
-    reached: &mut Vec<Text>,
-) -> Run<()> {
-    let range = RangeId::MessageStarts { tenant: walk.context.tenant.clone(), message: publication.name.clone() };
+fn deliver_to_starts(walk: &mut Walk<'_, '_>, message: &Message, origin: [u8; 16], reached: &mut Vec<Text>) -> Run<()> {
+    let range = RangeId::MessageStarts { tenant: message.tenant.clone(), message: message.name.clone() };
     let mut after = None;
     while let Some(sort) = walk.draft.next_in(&range, after.as_ref())? {
         let id = RowId::StartSubscription {
-            tenant: walk.context.tenant.clone(),
-            message: publication.name.clone(),
+            tenant: message.tenant.clone(),
+            message: message.name.clone(),
             process_id: sort.name.clone(),
         };
         let start = walk.draft.get::<StartSubscription>(&id)?;
         after = Some(sort);
         let Some(start) = start else { continue };
         if let Err(place) = reached.binary_search(&start.process_id)
-            && start_by_message(
-                walk,
-                &start,
-                publication.correlation_key,
-                publication.variables,
-                origin(publication, key),
-            )?
+            && start_by_message(walk, &start, message, origin)?
         {
             reached.insert(place, start.process_id.clone());
         }
@@ -151,29 +155,21 @@ fn deliver_to_starts(
     Ok(())
 }
 
-/// What ties the new instance to the publisher's request: the message id, else the message's key.
-fn origin(publication: &Publication<'_>, key: Key) -> [u8; 16] {
-    match publication.message_id {
-        Some(id) => ids::hash16(&[b"message", publication.name.as_bytes(), id.as_bytes()]),
-        None => ids::hash16(&[b"message-key", &key.to_le_bytes()]),
-    }
-}
-
 /// While an instance that this correlation key started is alive, it starts no second one.
 fn start_by_message(
     walk: &mut Walk<'_, '_>,
     start: &StartSubscription,
-    correlation_key: &Text,
-    variables: &Variables,
+    message: &Message,
     origin: [u8; 16],
 ) -> Run<bool> {
-    let lock = RowId::StartLock {
+    let mut lock = StartLock {
         tenant: start.tenant.clone(),
         process_id: start.process_id.clone(),
-        correlation_key: correlation_key.clone(),
+        correlation_key: message.correlation_key.clone(),
+        root: 0,
     };
-    let has_key = !correlation_key.is_empty();
-    if has_key && walk.draft.get::<StartLock>(&lock)?.is_some() {
+    let has_key = !message.correlation_key.is_empty();
+    if has_key && walk.draft.get::<StartLock>(&lock.id())?.is_some() {
         return Ok(false);
     }
     let Some(definition) = walk.draft.get::<Definition>(&RowId::Definition(start.definition))? else {
@@ -183,20 +179,15 @@ fn start_by_message(
     let beginning = Beginning {
         definition: &definition,
         start: start.element,
-        variables,
+        variables: &message.variables,
         lineage,
-        correlation: has_key.then(|| correlation_key.clone()),
+        correlation: has_key.then(|| message.correlation_key.clone()),
     };
-    let root = begin(walk, &beginning, None)?;
+    lock.root = begin(walk, &beginning, None)?;
+    walk.note_reached(message.key, lock.root);
     if has_key {
-        walk.draft.put(StartLock {
-            tenant: start.tenant.clone(),
-            process_id: start.process_id.clone(),
-            correlation_key: correlation_key.clone(),
-            root,
-        })?;
+        walk.draft.put(lock)?;
     }
-    walk.correlated.push(root);
     Ok(true)
 }
 
@@ -233,8 +224,7 @@ pub(crate) fn start_next(walk: &mut Walk<'_, '_>, next: &StartNext) -> Run<()> {
         correlation_key: next.correlation_key.clone(),
     };
     let Some(message) = walk.next_buffered(&range, &next.process_id)? else { return Ok(()) };
-    let origin = ids::hash16(&[b"message-key", &message.key.to_le_bytes()]);
-    if start_by_message(walk, &start, &next.correlation_key, &message.variables, origin)? {
+    if start_by_message(walk, &start, &message, origin_of_key(message.key))? {
         walk.note_correlated(&message, &next.process_id)?;
     }
     Ok(())

@@ -143,6 +143,15 @@ pub enum AttachedKind {
     Subscription,
 }
 
+impl Attached {
+    pub fn row_id(&self) -> RowId {
+        match self.kind {
+            AttachedKind::Timer => RowId::Timer(self.key),
+            AttachedKind::Subscription => RowId::Subscription(self.key),
+        }
+    }
+}
+
 /// One variable of one scope; `scope` is also an element's key, for local variables of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {

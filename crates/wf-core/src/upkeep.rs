@@ -1,14 +1,15 @@
 //! Commands that the engine makes itself. Each looks again whether what it is about is still there:
 //! a late timer, a swept lease or a repeated follow-up changes nothing.
 
-use crate::command::{Command, Quarantined};
-use crate::draft::Run;
+use crate::command::Command;
+use crate::draft::{Run, gather};
 use crate::event::What;
 use crate::ids::{self, Key, Millis};
 use crate::messages;
 use crate::outcome::Outcome;
-use crate::ranges::{Due, RangeId, due_at};
-use crate::rows::{FollowUp, Incident, IncidentKind, Job, JobState, MessageId, RowId, Scope, Text, Timer, Work};
+use crate::quarantine::quarantine;
+use crate::ranges::{Due, RangeId, due_at, row_at};
+use crate::rows::{FollowUp, Job, JobState, RowId, Timer, Work};
 use crate::walk::{Task, Walk};
 
 pub(crate) fn own(walk: &mut Walk<'_, '_>, command: &Command) -> Run<Outcome> {
@@ -85,55 +86,19 @@ fn go_on(walk: &mut Walk<'_, '_>, key: Key) -> Run<bool> {
     Ok(true)
 }
 
-/// The thing that could not be executed goes, and an incident stays where it stood.
-fn quarantine(walk: &mut Walk<'_, '_>, what: Quarantined, reason: &Text) -> Run<bool> {
-    let (scope, id, key) = match what {
-        Quarantined::Timer(key) => {
-            let timer = walk.draft.get::<Timer>(&RowId::Timer(key))?;
-            (timer.map(|timer| timer.scope), RowId::Timer(key), key)
-        }
-        Quarantined::FollowUp(key) => {
-            let follow_up = walk.draft.get::<FollowUp>(&RowId::FollowUp(key))?;
-            (follow_up.map(|follow_up| follow_up.scope), RowId::FollowUp(key), key)
-        }
-    };
-    let Some(scope) = scope else { return Ok(false) };
-    walk.draft.delete(id)?;
-    let root = walk.draft.get::<Scope>(&RowId::Scope(scope))?.map_or(0, |scope| scope.root);
-    walk.draft.emit(root, key, What::Quarantined { reason: reason.clone() });
-    let Some(instance) = walk.instance(root)? else { return Ok(true) };
-    let incident = walk.draft.next_key();
-    walk.draft.insert_new(Incident {
-        key: incident,
-        tenant: instance.tenant.clone(),
-        root,
-        scope,
-        element_key: 0,
-        element_id: Text::from(""),
-        job: 0,
-        kind: IncidentKind::Internal,
-        message: reason.clone(),
-        created_at: walk.context.now,
-    });
-    let created =
-        What::IncidentCreated { kind: IncidentKind::Internal, element_id: "".into(), message: reason.clone(), job: 0 };
-    walk.draft.emit(root, incident, created);
-    Ok(true)
-}
-
 /// Drops what ended before a time, the oldest first; at most `rows_max` rows of each kind.
 fn purge(walk: &mut Walk<'_, '_>, before: Millis, rows_max: u32) -> Run<bool> {
     let mut dropped = 0;
     for kind in [Due::FinishedJobs, Due::Ended, Due::MessageIds] {
-        for _ in 0..rows_max {
-            let range = RangeId::Due(kind);
-            // A received message id carries its own end; the rest ends with retention.
-            let limit = if kind == Due::MessageIds { walk.context.now } else { before };
-            let Some(sort) = walk.draft.next_in(&range, None)?.filter(|sort| due_at(sort) <= limit) else { break };
-            let Some(id) = crate::ranges::row_at(&range, &sort) else { break };
-            drop_row(walk, id)?;
-            dropped += 1;
-        }
+        // A received message id carries its own end; the rest ends with retention.
+        let limit = if kind == Due::MessageIds { walk.context.now } else { before };
+        let range = RangeId::Due(kind);
+        let oldest = walk.draft.first_in(&range, None, rows_max as usize)?;
+        let over = oldest.iter().take_while(|sort| due_at(sort) <= limit);
+        let ids: Vec<RowId> = over.filter_map(|sort| row_at(&range, sort)).collect();
+        gather(&ids, |id| walk.draft.row(id))?;
+        dropped += ids.len() as u32;
+        ids.into_iter().try_for_each(|id| drop_row(walk, id))?;
     }
     if dropped > 0 {
         walk.draft.emit(0, 0, What::Purged { rows: dropped });
@@ -146,12 +111,11 @@ fn drop_row(walk: &mut Walk<'_, '_>, id: RowId) -> Run<()> {
         RowId::Scope(key) => walk.delete_variables(*key)?,
         RowId::Job(key) => {
             let range = RangeId::Steps(*key);
-            while let Some(sort) = walk.draft.next_in(&range, None)? {
-                walk.draft.delete(RowId::Step { job: *key, name: sort.name })?;
+            let mut after = None;
+            while let Some(sort) = walk.draft.next_in(&range, after.as_ref())? {
+                walk.draft.delete(RowId::Step { job: *key, name: sort.name.clone() })?;
+                after = Some(sort);
             }
-        }
-        RowId::MessageId { .. } => {
-            walk.draft.get::<MessageId>(&id)?;
         }
         _ => (),
     }

@@ -15,7 +15,7 @@ use crate::rows::{IncidentKind, Json, RowId, Scope, Text, Variable, Variables};
 use crate::walk::Walk;
 
 impl Walk<'_, '_> {
-    /// The value in the nearest scope from `scope` up. `scope` may be an element's key: its own variables come first.
+    /// The value in the nearest scope from `scope` up.
     pub(crate) fn variable(&self, scope: Key, name: &Text) -> Run<Option<Json>> {
         Ok(self.find(scope, name)?.map(|variable| variable.value.clone()))
     }
@@ -55,6 +55,11 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
+    /// Puts variables aside on an element; they are told of when they are written.
+    pub(crate) fn keep_variables(&mut self, element: Key, variables: &Variables) -> Run<()> {
+        variables.iter().try_for_each(|(name, value)| self.set_variable(element, name, value))
+    }
+
     fn tell_variables(&mut self, root: Key, scope: Key, variables: &Variables) {
         if !variables.is_empty() {
             self.draft.emit(root, scope, crate::event::What::VariablesSet { variables: variables.clone() });
@@ -72,8 +77,10 @@ impl Walk<'_, '_> {
 
     pub(crate) fn delete_variables(&mut self, scope: Key) -> Run<()> {
         let range = RangeId::Variables(scope);
-        while let Some(sort) = self.draft.next_in(&range, None)? {
-            self.draft.delete(RowId::Variable { scope, name: sort.name })?;
+        let mut after = None;
+        while let Some(sort) = self.draft.next_in(&range, after.as_ref())? {
+            self.draft.delete(RowId::Variable { scope, name: sort.name.clone() })?;
+            after = Some(sort);
         }
         Ok(())
     }

@@ -1,1 +1,28 @@
-//! (being written)
+//! Room 1: HTTP. Authenticate, read the key, fingerprint, make a command; render what comes back. Decides nothing.
+//! It knows no store by name and no shape of JSON: `wf-api` has those.
+//! Follow a request: `seam.rs` → `routes/*.rs` → `door.rs::enter` → `call.rs::submit` → `wf_engine::Engine::submit`.
+
+pub mod app;
+pub mod server;
+
+mod body;
+mod call;
+mod door;
+mod routes;
+mod seam;
+
+pub mod auth;
+pub mod keys;
+pub mod route;
+
+mod graphs;
+mod metrics;
+mod openapi;
+mod page;
+mod params;
+
+pub use app::App;
+pub use auth::{ApiKey, Auth, AuthError, Role};
+pub use keys::{IdempotencyConfig, RouteRule};
+pub use metrics::recorder;
+pub use server::{ServeError, Server};

@@ -6,11 +6,18 @@ use std::fmt;
 
 use serde::Deserialize;
 
+use crate::settle::span_ms;
+
 /// What a sink may ask for in `events`, besides `*`.
 pub const EVENTS: [&str; 5] =
     ["instance.started", "instance.completed", "instance.canceled", "job.completed", "incident.created"];
 /// More attempts than this take weeks: nobody waits for that.
 pub const ATTEMPTS_MAX: u32 = 1_000;
+
+/// A broker's own default for a stream.
+const NATS_WINDOW_MS: i64 = 2 * 60_000;
+/// As long as idempotency keys usually live.
+const WEBHOOK_WINDOW_MS: i64 = 24 * 3_600_000;
 
 /// One `[[sink]]`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -92,6 +99,16 @@ impl SinkConfig {
         let checks = [self.name_problem(), self.url_problem(), self.stream_problem(), self.prefix_problem()];
         let more = [self.secret_problem(), self.attempts_problem()];
         checks.into_iter().chain(self.event_problems()).chain(more).flatten().collect()
+    }
+
+    /// How long the other side can be taken to remember dedup ids; `Sink::check` asks it.
+    pub fn window_ms(&self) -> i64 {
+        match self.kind {
+            Kind::Nats if self.stream.is_some() => span_ms(self.attempts_max).max(NATS_WINDOW_MS),
+            Kind::Nats => NATS_WINDOW_MS,
+            Kind::Webhook => WEBHOOK_WINDOW_MS,
+            Kind::Stdout => 0,
+        }
     }
 
     fn name_problem(&self) -> Option<String> {

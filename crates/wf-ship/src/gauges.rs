@@ -33,7 +33,7 @@ pub(crate) fn count(sink: &str, rows: &[OutboxRow], results: &[ShipResult], mark
     }
 }
 
-/// Keeps the gauges until the shipper ends.
+/// Keeps the gauges until the shipper ends, and a last time then.
 pub(crate) async fn keep(
     store: Arc<dyn Store>,
     sinks: BTreeSet<String>,
@@ -43,13 +43,17 @@ pub(crate) async fn keep(
     describe();
     let mut stranded = BTreeSet::new();
     loop {
+        let is_last = *stopped.borrow();
         match store.outbox_stats().await {
             Ok(stats) => show(&sinks, &stats, clock(), &mut stranded),
             Err(error) => warn!(%error, "the outbox cannot be counted"),
         }
+        if is_last {
+            return;
+        }
         tokio::select! {
             () = tokio::time::sleep(EVERY) => (),
-            _ = stopped.wait_for(|stopped| *stopped) => return,
+            _ = stopped.wait_for(|stopped| *stopped) => (),
         }
     }
 }

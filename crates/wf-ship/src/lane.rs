@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 use wf_core::Millis;
 use wf_core::rows::Text;
 use wf_store::{Claim, Mark, MarkResult, OutboxRow, Store, failpoint};
@@ -122,7 +122,9 @@ impl Lane {
         if let Some(window_ms) = window_ms.filter(|window_ms| *window_ms < span_ms) {
             warn!(
                 sink = self.config.name,
-                window_ms, span_ms, "the broker forgets dedup ids before the last attempt: a late repeat may count twice"
+                window_ms,
+                span_ms,
+                "the broker forgets dedup ids before the last attempt: a late repeat may count twice"
             );
         }
     }
@@ -165,16 +167,22 @@ impl Lane {
         let mut marks = Vec::new();
         let mut disabled = None;
         for (row, result) in rows.iter().zip(results) {
-            if let ShipResult::Retry { retry_after_ms, .. } = result {
+            if let ShipResult::Retry { error, retry_after_ms } = result {
                 self.is_checked = false;
+                debug!(sink = self.config.name, event = &*row.entry.event_id, error, "not shipped yet");
                 self.paused_until = self.paused_until.max(now + pause_ms(*retry_after_ms));
             }
             if let ShipResult::Disabled { error } = result {
                 disabled = Some(error.clone());
             }
-            marks.push(self.mark_of(row, settle(&self.config, row, result, now)));
+            let result = settle(&self.config, row, result, now);
+            if let MarkResult::Dead { error } = &result {
+                error!(sink = self.config.name, event = &*row.entry.event_id, error = &**error, "a dead letter");
+            }
+            marks.push(self.mark_of(row, result));
         }
-        let has_moved = marks.iter().any(|mark| matches!(mark.result, MarkResult::Shipped { .. } | MarkResult::Dead { .. }));
+        let has_moved =
+            marks.iter().any(|mark| matches!(mark.result, MarkResult::Shipped { .. } | MarkResult::Dead { .. }));
         let is_marked = self.mark(marks.clone()).await;
         if is_marked {
             gauges::count(&self.config.name, rows, results, &marks);

@@ -72,9 +72,13 @@ mod tests {
     /// L5.2: bounds, growth, determinism, and no two rows in step.
     #[test]
     fn the_pause_doubles_within_its_bounds() {
-        for (attempts, low, high) in
-            [(1, 1_000, 2_000), (2, 2_000, 4_000), (8, 128_000, 256_000), (9, 150_000, 300_000), (400, 150_000, 300_000)]
-        {
+        for (attempts, low, high) in [
+            (1, 1_000, 2_000),
+            (2, 2_000, 4_000),
+            (8, 128_000, 256_000),
+            (9, 150_000, 300_000),
+            (400, 150_000, 300_000),
+        ] {
             let pauses: Vec<i64> = (0..50).map(|n| backoff_ms(&format!("ev-1-{n}"), attempts)).collect();
             assert!(pauses.iter().all(|pause| (low..=high).contains(pause)), "{attempts}: {pauses:?}");
             assert!(pauses.iter().collect::<std::collections::BTreeSet<_>>().len() > 25, "{attempts}: {pauses:?}");

@@ -46,9 +46,13 @@ pub enum SinkState {
     Starting,
     Shipping,
     /// Cannot be used now; asked again every second, and nothing is claimed until then.
-    Waiting { error: String },
+    Waiting {
+        error: String,
+    },
     /// It asked for nothing more; its rows stay pending, and the next start tries again.
-    Disabled { error: String },
+    Disabled {
+        error: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

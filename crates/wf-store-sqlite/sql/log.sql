@@ -1,26 +1,24 @@
--- seq = partition << 51 | position.
-
 -- A known id inserts nothing; the turn counts and is rolled back.
 -- name: insert_command
-INSERT INTO command_log (seq, id, time, tenant, verb, digest, payload)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+INSERT INTO command_log (position, partition, id, time, tenant, verb, digest, payload)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
 ON CONFLICT DO NOTHING;
 
 -- name: has_command
 SELECT 1 FROM command_log WHERE id = ?1;
 
 -- name: insert_audit
-INSERT INTO audit_log (seq, time, tenant, actor, count, chain, events)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+INSERT INTO audit_log (position, partition, time, tenant, actor, count, chain, events)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
 ON CONFLICT DO NOTHING;
 
 -- All tenants' rows are passed, so that the reader can stop after a bounded number of them.
 -- name: scan_audit
-SELECT seq, tenant = ?1
+SELECT position, tenant = ?1
 FROM audit_log
-WHERE seq > ?2 AND seq <= ?3
-ORDER BY seq
+WHERE position > ?2 AND position <= ?3
+ORDER BY position
 LIMIT ?4;
 
 -- name: get_audit
-SELECT partition, position, time, actor, events FROM audit_log WHERE seq = ?1;
+SELECT partition, position, time, actor, events FROM audit_log WHERE position = ?1;

@@ -76,3 +76,10 @@ WHERE (position, n, sink) IN (
     ORDER BY shipped_at
     LIMIT ?2
 );
+
+-- When the store is opened: the lock file says that whoever held these claims is gone. A crash between the broker's ack
+-- and the mark is shipped again at once, not after the claim's time.
+-- name: release_claims
+UPDATE outbox INDEXED BY outbox_unsent
+SET claim_owner = NULL, claim_until = 0
+WHERE state <> 'shipped' AND claim_until > 0;

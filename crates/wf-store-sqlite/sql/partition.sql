@@ -11,8 +11,9 @@ VALUES (?1, 1, 0, 0, zeroblob(16), zeroblob(32), 0)
 ON CONFLICT (id) DO UPDATE SET epoch = epoch + 1
 RETURNING epoch, last_position, next_counter, digest, chain, last_time, clock_now, clock_frozen;
 
--- name: partition_ids
-SELECT id FROM partition ORDER BY id;
+-- A store has one partition: positions are the keys of its logs.
+-- name: other_partition
+SELECT id FROM partition WHERE id <> ?1;
 
 -- name: get_secret
 SELECT value FROM meta WHERE name = ?1;

@@ -34,10 +34,10 @@ LIMIT ?3;
 SELECT key FROM scope WHERE root = ?1 AND parent <> 0 ORDER BY key;
 
 -- Newest first. All rows are passed, so that the reader can stop after a bounded number of them.
--- A scope that is being cleaned is still an active instance for those who look.
+-- An inner scope has no tenant. A scope that is being cleaned is still an active instance for those who look.
 -- name: scan_instances
 SELECT key,
-       tenant = ?1
+       tenant IS ?1
        AND (?2 IS NULL OR iif(state = 'TERMINATING', 'ACTIVE', state) = ?2)
        AND (?3 IS NULL OR process_id = ?3)
        AND (?4 IS NULL OR started_at > ?4)

@@ -3,7 +3,7 @@
 //! It does not know what is written. Next: `load.rs`, the other side of the store.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
@@ -17,10 +17,8 @@ use crate::writer::Checkpoints;
 const FRAMES_BEGIN: u32 = 4096;
 /// So few are left to the writer, who stands still for them: 1 MiB.
 const FRAMES_REST: u32 = 256;
-/// From here on the writer stands still whatever is left: 256 MiB.
+/// A log this long is worth a warning: 256 MiB.
 const FRAMES_MAX: u32 = 65_536;
-/// Rounds of copying before the writer is asked anyway.
-const ROUNDS_MAX: usize = 4;
 const _: () = assert!(FRAMES_REST < FRAMES_BEGIN && FRAMES_BEGIN < FRAMES_MAX);
 
 /// What the log is cut to when it begins anew: reusing a file is twice as fast as growing one.
@@ -36,14 +34,16 @@ pub enum Message {
 #[derive(Clone)]
 pub struct Gauge {
     frames: Arc<AtomicU32>,
-    is_asked: Arc<AtomicBool>,
+    /// The length at which the thread is woken; `u32::MAX` while it works.
+    wake_at: Arc<AtomicU32>,
     messages: mpsc::Sender<Message>,
 }
 
 impl Gauge {
     pub fn note(&self, frames: u32) {
         self.frames.store(frames, Ordering::Relaxed);
-        if frames >= FRAMES_BEGIN && !self.is_asked.swap(true, Ordering::Relaxed) {
+        if frames >= self.wake_at.load(Ordering::Relaxed) {
+            self.wake_at.store(u32::MAX, Ordering::Relaxed);
             let _ = self.messages.send(Message::Grown);
         }
     }
@@ -52,7 +52,7 @@ impl Gauge {
 /// The gauge, and the other end of its channel: the writer's connection needs the first before the thread has the second.
 pub fn gauge() -> (Gauge, mpsc::Receiver<Message>) {
     let (messages, inbox) = mpsc::channel();
-    (Gauge { frames: Arc::default(), is_asked: Arc::default(), messages }, inbox)
+    (Gauge { frames: Arc::default(), wake_at: Arc::new(AtomicU32::new(FRAMES_BEGIN)), messages }, inbox)
 }
 
 pub struct Checkpointer {
@@ -100,12 +100,12 @@ impl Worker {
             match message {
                 Message::Grown => {
                     self.catch_up();
-                    self.ask_writer(CheckpointMode::RESTART);
-                    self.gauge.is_asked.store(false, Ordering::Relaxed);
+                    let wake_at = self.begin_anew();
+                    self.gauge.wake_at.store(wake_at, Ordering::Relaxed);
                 }
                 Message::Idle(done) => {
                     self.copy();
-                    self.ask_writer(CheckpointMode::TRUNCATE);
+                    self.writer.run(CheckpointMode::TRUNCATE);
                     let _ = done.send(());
                 }
                 Message::Stop => return,
@@ -113,14 +113,17 @@ impl Worker {
         }
     }
 
-    /// Copies while the writer writes on, until little is left or the log is too long to go on like that.
+    /// Copies while the writer writes on, as long as each round leaves less than half of what the last one left: where the
+    /// writer is faster than the disk, waiting makes it worse.
     fn catch_up(&self) {
-        for _ in 0..ROUNDS_MAX {
+        let mut rest = FRAMES_BEGIN * 2;
+        loop {
             let copied = self.copy();
-            let frames = self.gauge.frames.load(Ordering::Relaxed);
-            if frames.saturating_sub(copied) <= FRAMES_REST || frames >= FRAMES_MAX {
+            let left = self.gauge.frames.load(Ordering::Relaxed).saturating_sub(copied);
+            if left <= FRAMES_REST || left > rest / 2 {
                 return;
             }
+            rest = left;
         }
     }
 
@@ -135,9 +138,16 @@ impl Worker {
         }
     }
 
-    fn ask_writer(&self, mode: CheckpointMode) {
-        if let Some(done) = self.writer.request(mode) {
-            let _ = done.blocking_recv();
+    /// The length of the log at which there is something to do again.
+    fn begin_anew(&self) -> u32 {
+        if self.writer.run(CheckpointMode::RESTART) {
+            return FRAMES_BEGIN;
         }
+        // A reader holds an old snapshot, perhaps somebody's shell: trying at every commit would only slow them down.
+        let frames = self.gauge.frames.load(Ordering::Relaxed);
+        if frames >= FRAMES_MAX {
+            tracing::warn!(frames, "a reader keeps the write-ahead log from being reused");
+        }
+        frames.saturating_add(FRAMES_BEGIN)
     }
 }

@@ -4,7 +4,6 @@
 
 use rusqlite::ffi;
 use rusqlite::{Error, ErrorCode, params};
-use wf_core::ids;
 use wf_store::{AuditEntry, Batch, CommitError, Fence, Head, LogEntry, OutboxEntry, OutboxId};
 
 use crate::sql::{Sql, Statements};
@@ -70,7 +69,8 @@ fn must_meet(met: rusqlite::Result<usize>, otherwise: &str) -> Result<(), Commit
 
 fn insert_command(statements: &mut Statements, partition: u16, entry: &LogEntry) -> rusqlite::Result<usize> {
     statements.get(Sql::InsertCommand)?.execute(params![
-        seq(partition, entry.position),
+        entry.position as i64,
+        partition,
         entry.id,
         entry.time,
         entry.tenant,
@@ -82,7 +82,8 @@ fn insert_command(statements: &mut Statements, partition: u16, entry: &LogEntry)
 
 fn insert_audit(statements: &mut Statements, partition: u16, entry: &AuditEntry) -> rusqlite::Result<usize> {
     statements.get(Sql::InsertAudit)?.execute(params![
-        seq(partition, entry.position),
+        entry.position as i64,
+        partition,
         entry.time,
         entry.tenant,
         entry.actor,
@@ -110,11 +111,6 @@ fn reset_outbox(statements: &mut Statements, id: &OutboxId) -> rusqlite::Result<
     statements.get(Sql::ResetOutbox)?.execute(params![id.position as i64, id.n, id.sink])
 }
 
-/// Partition and position in one number, as keys are made: the order of the logs.
-pub fn seq(partition: u16, position: u64) -> i64 {
-    rows::sql_key(ids::key(partition, position))
-}
-
 /// What a failed statement says about its turn. Nothing of the turn stands: the caller rolls back.
 pub fn commit_error(error: Error) -> CommitError {
     let text = error.to_string();
@@ -124,7 +120,44 @@ pub fn commit_error(error: Error) -> CommitError {
         (_, ffi::SQLITE_CONSTRAINT_PRIMARYKEY | ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_ROWID) => {
             CommitError::Conflict(text)
         }
-        (ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch, _) => CommitError::Rejected(text),
+        (ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch, _) => {
+            CommitError::Rejected(text)
+        }
         _ => CommitError::Unavailable(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ending(extended_code: i32) -> &'static str {
+        match commit_error(Error::SqliteFailure(ffi::Error::new(extended_code), None)) {
+            CommitError::Fenced => "fenced",
+            CommitError::Conflict(_) => "conflict",
+            CommitError::Rejected(_) => "rejected",
+            CommitError::Unavailable(_) => "unavailable",
+            CommitError::Unknown(_) => "unknown",
+        }
+    }
+
+    #[test]
+    fn a_failed_statement_says_what_became_of_its_turn() {
+        for (code, want) in [
+            (ffi::SQLITE_CONSTRAINT_PRIMARYKEY, "conflict"),
+            (ffi::SQLITE_CONSTRAINT_UNIQUE, "conflict"),
+            (ffi::SQLITE_CONSTRAINT_ROWID, "conflict"),
+            (ffi::SQLITE_CONSTRAINT_NOTNULL, "rejected"),
+            (ffi::SQLITE_CONSTRAINT_DATATYPE, "rejected"),
+            (ffi::SQLITE_TOOBIG, "rejected"),
+            (ffi::SQLITE_FULL, "unavailable"),
+            (ffi::SQLITE_BUSY, "unavailable"),
+            (ffi::SQLITE_READONLY_DBMOVED, "unavailable"),
+            (ffi::SQLITE_CANTOPEN, "unavailable"),
+            (ffi::SQLITE_IOERR_WRITE, "unavailable"),
+            (ffi::SQLITE_CORRUPT, "unavailable"),
+        ] {
+            assert_eq!(ending(code), want, "{code}");
+        }
     }
 }

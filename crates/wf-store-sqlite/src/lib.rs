@@ -2,19 +2,19 @@
 //! It does not know what the rows mean beyond their columns; `wf_core` does.
 //! Read in this order: `open.rs` (what makes a store), `commit.rs` (what a turn writes), `load.rs` (what a turn reads).
 
-mod open;
-mod store;
-mod commit;
-mod rows;
-mod writer;
 mod checkpoint;
-mod records;
-mod load;
+mod commit;
 mod lists;
-mod uses;
+mod load;
+mod migrate;
+mod open;
 mod outbox;
 mod readers;
-mod migrate;
+mod records;
+mod rows;
 mod sql;
+mod store;
+mod uses;
+mod writer;
 
 pub use open::{Durability, OpenError, Options, SqliteStore};

@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use rusqlite::{Result, params};
 use wf_core::rows::*;
-use wf_core::{Key, RowId, ids};
+use wf_core::{Key, RowId};
 use wf_store::codec::scalar_text;
 use wf_store::*;
 
-use crate::commit::seq;
 use crate::outbox;
 use crate::readers::Reader;
 use crate::rows::{self, job_state_name, key_of, sql_key};
@@ -23,7 +22,7 @@ const SLICE_ROWS: usize = 8192;
 const SCAN_ROWS_MAX: usize = 2_000_000;
 
 pub fn definitions(reader: &Reader, query: &DefinitionQuery) -> Result<Page<DefinitionInfo>, StoreError> {
-    let Some(after) = cursor::<i64>(&query.slice) else { return Ok(empty()) };
+    let Some(after) = key_cursor(&query.slice) else { return Ok(empty()) };
     let mut items: Vec<DefinitionInfo> = reader.snapshot(|statements| {
         let params = params![query.tenant, query.process_id, after.unwrap_or(-1), one_more(query.slice.limit)];
         statements.get(Sql::ListDefinitions)?.query_map(params, definition_info)?.collect()
@@ -56,7 +55,7 @@ pub fn definition(
 }
 
 pub fn instances(reader: &Reader, query: &InstanceQuery) -> Result<Page<Arc<Scope>>, StoreError> {
-    let Some(before) = cursor::<i64>(&query.slice) else { return Ok(empty()) };
+    let Some(before) = key_cursor(&query.slice) else { return Ok(empty()) };
     let state = query.state.map(|state| match state {
         InstanceState::Active => "ACTIVE",
         InstanceState::Completed => "COMPLETED",
@@ -100,9 +99,9 @@ pub fn instance(statements: &mut Statements, instance: Key) -> Result<Option<Ins
         elements.extend(rows.map(|row| row.map(Arc::new)).collect::<Result<Vec<_>>>()?);
     }
     elements.sort_by_key(|element| element.key);
-    let variables = statements.get(Sql::Variables)?.query_map(params![sql_key(instance), "", None::<&str>, -1], |row| {
-        rows::variable(row).map(Arc::new)
-    })?;
+    let variables = statements
+        .get(Sql::Variables)?
+        .query_map(params![sql_key(instance), "", None::<&str>, -1], |row| rows::variable(row).map(Arc::new))?;
     Ok(Some(InstanceDetail {
         variables: variables.collect::<Result<_>>()?,
         jobs: all_of(statements, Sql::JobsOfInstance, instance, RowId::Job)?,
@@ -131,7 +130,7 @@ fn read_all<T: Stored>(statements: &mut Statements, keys: &[Key], id: fn(Key) ->
 }
 
 pub fn jobs(reader: &Reader, query: &JobQuery) -> Result<Page<Arc<Job>>, StoreError> {
-    let Some(after) = cursor::<i64>(&query.slice) else { return Ok(empty()) };
+    let Some(after) = key_cursor(&query.slice) else { return Ok(empty()) };
     let state = query.state.map(job_state_name);
     let root = query.instance.map(sql_key);
     let found = scan(query.slice.limit, after, |after, rows| {
@@ -151,7 +150,7 @@ pub fn jobs(reader: &Reader, query: &JobQuery) -> Result<Page<Arc<Job>>, StoreEr
 }
 
 pub fn incidents(reader: &Reader, query: &IncidentQuery) -> Result<Page<Arc<Incident>>, StoreError> {
-    let Some(after) = cursor::<i64>(&query.slice) else { return Ok(empty()) };
+    let Some(after) = key_cursor(&query.slice) else { return Ok(empty()) };
     let (after, limit) = (after.unwrap_or(-1), one_more(query.slice.limit));
     let mut keys = reader.snapshot(|statements| match query.instance {
         None => rows::keys(statements, Sql::ListIncidents, params![query.tenant, after, limit]),
@@ -196,35 +195,20 @@ fn scanned_message(row: &rusqlite::Row) -> Result<(OutboxCursor, bool)> {
 }
 
 pub fn audit(reader: &Reader, query: &AuditQuery) -> Result<Page<AuditRow>, StoreError> {
-    let Some(after) = cursor::<i64>(&query.slice) else { return Ok(empty()) };
-    let partitions: Vec<u16> = reader.snapshot(|statements| {
-        statements.get(Sql::PartitionIds)?.query_map([], |row| row.get(0))?.collect()
+    let Some(after) = key_cursor(&query.slice) else { return Ok(empty()) };
+    let from = query.from.map_or(-1, |from| sql_key(from) - 1);
+    let until = query.until.map_or(i64::MAX, sql_key);
+    let found = scan(query.slice.limit, Some(from.max(after.unwrap_or(-1))), |after, rows| {
+        reader.snapshot(|statements| scan_keys(statements, Sql::ScanAudit, params![query.tenant, after, until, rows]))
     })?;
-    let mut page = empty();
-    for partition in partitions {
-        let at = |position: u64| seq(partition, position.min(POSITION_MAX));
-        let before = (at(query.from.unwrap_or(0)) - 1).max(after.unwrap_or(-1));
-        let until = at(query.until.unwrap_or(POSITION_MAX));
-        let found = scan(query.slice.limit - page.items.len(), Some(before), |after, rows| {
-            reader.snapshot(|statements| {
-                scan_keys(statements, Sql::ScanAudit, params![query.tenant, after, until, rows])
-            })
-        })?;
-        page.items.extend(reader.snapshot(|statements| audit_rows(statements, &found.passed))?);
-        page.next = found.next.map(|next| next.to_string());
-        if page.next.is_some() {
-            break;
-        }
-    }
-    Ok(page)
+    let items = reader.snapshot(|statements| audit_rows(statements, &found.passed))?;
+    Ok(Page { items, next: found.next.map(|next| next.to_string()) })
 }
 
-const POSITION_MAX: u64 = (1 << ids::COUNTER_BITS) - 1;
-
-fn audit_rows(statements: &mut Statements, seqs: &[i64]) -> Result<Vec<AuditRow>> {
+fn audit_rows(statements: &mut Statements, positions: &[i64]) -> Result<Vec<AuditRow>> {
     let statement = statements.get(Sql::GetAudit)?;
-    let rows = seqs.iter().map(|seq| {
-        statement.query_row([seq], |row| {
+    let rows = positions.iter().map(|position| {
+        statement.query_row([position], |row| {
             Ok(AuditRow {
                 partition: row.get(0)?,
                 position: key_of(row.get(1)?),
@@ -290,6 +274,11 @@ pub fn cursor<C: FromStr>(slice: &Slice) -> Option<Option<C>> {
         None => Some(None),
         Some(text) => text.parse().ok().map(Some),
     }
+}
+
+/// Of lists that are ordered by a number, which is never negative.
+fn key_cursor(slice: &Slice) -> Option<Option<i64>> {
+    cursor::<i64>(slice).filter(|after| after.is_none_or(|after| after >= 0))
 }
 
 #[derive(Clone)]

@@ -2,6 +2,7 @@
 //! Known-absent is an answer. Next: `rows.rs`; the lists that nobody waits for in a turn are in `lists.rs`.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use rusqlite::{Params, Result, Row as SqlRow, params};
 use wf_core::ranges::{self, Due};
@@ -42,9 +43,9 @@ struct Rows(BTreeMap<RowId, Option<Row>>);
 
 impl Rows {
     fn read(&mut self, statements: &mut Statements, id: RowId) -> Result<()> {
-        if !self.0.contains_key(&id) {
-            let row = rows::read(statements, &id)?;
-            self.0.insert(id, row);
+        if let Entry::Vacant(place) = self.0.entry(id) {
+            let row = rows::read(statements, place.key())?;
+            place.insert(row);
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::checkpoint::{self, Checkpointer, WAL_BYTES_KEPT};
 use crate::migrate;
 use crate::readers::{Readers, SpawnError};
-use crate::sql::CACHE_CAPACITY;
+use crate::sql::{CACHE_CAPACITY, Sql, Statements};
 use crate::writer::{Writer, wait_for_lock};
 
 #[derive(Clone, Debug)]
@@ -73,6 +73,7 @@ impl SqliteStore {
         let (gauge, grown) = checkpoint::gauge();
         let mut connection = open_writer(&path, durability, pages_max).map_err(failed)?;
         prepare_schema(&mut connection, &dir)?;
+        Statements::new(&connection).run(Sql::ReleaseClaims).map_err(failed)?;
         let noted = gauge.clone();
         connection
             .wal_hook(Some(move |_: &mut _, frames| {
@@ -102,6 +103,9 @@ impl Drop for SqliteStore {
 }
 
 const FILE: &str = "wf.db";
+/// Not more: whenever a page splits out of order, SQLite walks its whole cache at COMMIT (while the database is below
+/// 1 GiB), and measured here a larger one gained nothing above that either.
+const WRITER_CACHE_KIB: i32 = 16 * 1024;
 const LOCK_FILE: &str = "wf.lock";
 
 /// SQLite itself would let two processes write in turns; the fence would then depose them in turns.
@@ -145,7 +149,7 @@ fn open_writer(path: &Path, durability: Durability, pages_max: Option<u32>) -> r
     // Checkpoints stand outside the commit path: see `checkpoint.rs`.
     connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
     connection.pragma_update_and_check(None, "journal_size_limit", WAL_BYTES_KEPT, |_| Ok(()))?;
-    set_common(&connection, durability, 64 * 1024)?;
+    set_common(&connection, durability, WRITER_CACHE_KIB)?;
     if let Some(pages) = pages_max {
         connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
     }

@@ -25,7 +25,7 @@ statements! {
         Savepoint = "savepoint", Release = "release", RollbackTo = "rollback_to",
     }
     "partition.sql": {
-        Fence = "fence", OpenPartition = "open_partition", PartitionIds = "partition_ids",
+        Fence = "fence", OpenPartition = "open_partition", OtherPartition = "other_partition",
         GetSecret = "get_secret", InsertSecret = "insert_secret",
     }
     "log.sql": {
@@ -81,7 +81,7 @@ statements! {
         DeleteMessageId = "delete_message_id", DueMessageIds = "due_message_ids",
     }
     "outbox.sql": {
-        InsertOutbox = "insert_outbox", ResetOutbox = "reset_outbox", GetOutbox = "get_outbox", Unsent = "unsent",
+        InsertOutbox = "insert_outbox", ResetOutbox = "reset_outbox", ReleaseClaims = "release_claims", GetOutbox = "get_outbox", Unsent = "unsent",
         Claim = "claim", MarkShipped = "mark_shipped", MarkRetry = "mark_retry", MarkDead = "mark_dead",
         MarkReleased = "mark_released", OutboxStats = "outbox_stats", ScanOutbox = "scan_outbox",
         SweepOutbox = "sweep_outbox",
@@ -145,7 +145,11 @@ const fn block(file: &'static str, name: &str) -> &'static str {
 const fn name_line(bytes: &[u8], at: usize, name: &[u8]) -> Option<usize> {
     const PREFIX: &[u8] = b"-- name: ";
     let end = at + PREFIX.len() + name.len();
-    if end >= bytes.len() || bytes[end] != b'\n' || !stands(bytes, at, PREFIX) || !stands(bytes, at + PREFIX.len(), name) {
+    if end >= bytes.len()
+        || bytes[end] != b'\n'
+        || !stands(bytes, at, PREFIX)
+        || !stands(bytes, at + PREFIX.len(), name)
+    {
         return None;
     }
     Some(end + 1)

@@ -21,7 +21,10 @@ const KEPT_MS: Millis = 30 * 24 * 60 * 60 * 1000;
 
 impl Store for SqliteStore {
     fn open(&self, partition: u16) -> Later<'_, Result<Opened, StoreError>> {
-        Box::pin(self.writer.write(move |statements| open_partition(statements, partition)))
+        Box::pin(async move {
+            let opened = self.writer.write(move |statements| open_partition(statements, partition)).await?;
+            opened.ok_or_else(|| StoreError("this store belongs to another partition: it has one".to_owned()))
+        })
     }
 
     fn load(&self, needs: Needs) -> Later<'_, Result<Loaded, StoreError>> {
@@ -151,8 +154,12 @@ impl writer::Job for Turn {
     }
 }
 
-fn open_partition(statements: &mut Statements, partition: u16) -> rusqlite::Result<Opened> {
-    statements.get(Sql::OpenPartition)?.query_row([partition], |row| {
+/// `None`: the store has another partition.
+fn open_partition(statements: &mut Statements, partition: u16) -> rusqlite::Result<Option<Opened>> {
+    if statements.get(Sql::OtherPartition)?.exists([partition])? {
+        return Ok(None);
+    }
+    let opened = statements.get(Sql::OpenPartition)?.query_row([partition], |row| {
         let position = row.get::<_, i64>(1)? as u64;
         let clock: Option<Millis> = row.get(6)?;
         let frozen: Option<bool> = row.get(7)?;
@@ -171,7 +178,8 @@ fn open_partition(statements: &mut Statements, partition: u16) -> rusqlite::Resu
                 clock: clock.zip(frozen).map(|(now, frozen)| TestClock { now, frozen }),
             },
         })
-    })
+    })?;
+    Ok(Some(opened))
 }
 
 fn sweep(statements: &mut Statements, now: Millis, rows_max: usize) -> rusqlite::Result<usize> {

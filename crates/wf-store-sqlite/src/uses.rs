@@ -68,7 +68,12 @@ impl Uses {
     }
 
     /// One slice of the records; where the next one begins.
-    fn add_records(&mut self, statements: &mut Statements, query: &IdempotencyQuery, after: i64) -> Result<Option<i64>> {
+    fn add_records(
+        &mut self,
+        statements: &mut Statements,
+        query: &IdempotencyQuery,
+        after: i64,
+    ) -> Result<Option<i64>> {
         let mut rows = statements.get(Sql::ScanRecords)?.query(params![after, query.tenant, SLICE_ROWS])?;
         let (mut last, mut passed) = (None, 0);
         while let Some(row) = rows.next()? {
@@ -99,8 +104,16 @@ impl Uses {
         if self.after.as_ref().is_none_or(|after| id > *after) {
             let (tenant, key_hash) = id.clone();
             let route = row.get(4)?;
-            let key =
-                KeyUse { tenant, key_hash, route, state, first_seen: created, last_seen: created, hits: 0, conflicts: 0 };
+            let key = KeyUse {
+                tenant,
+                key_hash,
+                route,
+                state,
+                first_seen: created,
+                last_seen: created,
+                hits: 0,
+                conflicts: 0,
+            };
             self.quiet.insert(id, key);
             if self.quiet.len() > self.limit + 1 {
                 self.quiet.pop_last();
@@ -118,9 +131,10 @@ impl Uses {
         page.extend(self.repeated.into_iter().filter(|(id, _)| after.as_ref().is_none_or(|after| id > after)));
         let has_more = page.len() > self.limit;
         let items: Vec<KeyUse> = page.into_values().take(self.limit).collect();
-        let next = items.last().filter(|_| has_more).map(|key| {
-            format!("{:032x}-{}", u128::from_be_bytes(key.key_hash), key.tenant)
-        });
+        let next = items
+            .last()
+            .filter(|_| has_more)
+            .map(|key| format!("{:032x}-{}", u128::from_be_bytes(key.key_hash), key.tenant));
         KeyUses { items, next, keys, hits, conflicts, in_progress: self.in_progress }
     }
 }

@@ -2,6 +2,7 @@
 //! where several wait. It answers only after COMMIT. It does not know what the jobs write.
 //! Next: `checkpoint.rs`, which keeps the log short behind it.
 
+use std::cell::Cell;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -27,7 +28,7 @@ pub trait Job: Send {
 
 enum Message {
     Job(Box<dyn Job>),
-    Checkpoint(CheckpointMode, oneshot::Sender<()>),
+    Checkpoint(CheckpointMode, oneshot::Sender<bool>),
     Stop,
 }
 
@@ -77,10 +78,11 @@ impl Writer {
 pub struct Checkpoints(mpsc::Sender<Message>);
 
 impl Checkpoints {
-    /// A checkpoint between two transactions of the writer; `None` when the store is closed.
-    pub fn request(&self, mode: CheckpointMode) -> Option<oneshot::Receiver<()>> {
+    /// A checkpoint between two transactions of the writer, waited for. Whether the log begins anew.
+    pub fn run(&self, mode: CheckpointMode) -> bool {
         let (done, result) = oneshot::channel();
-        self.0.send(Message::Checkpoint(mode, done)).ok().map(|()| result)
+        let sent = self.0.send(Message::Checkpoint(mode, done));
+        sent.is_ok() && result.blocking_recv().unwrap_or(false)
     }
 }
 
@@ -124,8 +126,7 @@ fn run(connection: &Connection, inbox: &mpsc::Receiver<Message>) {
                 jobs.into_iter().for_each(|job| job.answer(outcome.clone()));
             }
             Message::Checkpoint(mode, done) => {
-                checkpoint(connection, mode);
-                let _ = done.send(());
+                let _ = done.send(checkpoint(connection, mode));
             }
             Message::Stop => return,
         }
@@ -207,17 +208,29 @@ fn roll_back(connection: &Connection, statements: &mut Statements) -> Result<(),
     }
 }
 
-/// A reader in the way is no failure: the next round gets further.
-fn checkpoint(connection: &Connection, mode: CheckpointMode) {
-    if let Err(error) = connection.wal_checkpoint_v2(rusqlite::MAIN_DB.into(), mode) {
+/// Whether everything was copied and the log begins anew. A reader in the way is no failure: a later round gets further.
+fn checkpoint(connection: &Connection, mode: CheckpointMode) -> bool {
+    TRIES_MAX.set(CHECKPOINT_TRIES);
+    let result = connection.wal_checkpoint_v2(rusqlite::MAIN_DB.into(), mode);
+    TRIES_MAX.set(LOCK_TRIES);
+    if let Err(error) = &result {
         tracing::debug!(%error, "checkpoint");
     }
+    result.is_ok()
 }
 
-/// Waits in small steps for a lock that a foreign process or a reader holds, 5 s at most.
+const LOCK_STEP: Duration = Duration::from_micros(200);
+/// 5 s: a foreign process may hold the write lock for a while.
+const LOCK_TRIES: i32 = 25_000;
+/// 10 ms: a reader's snapshot is shorter, and commits wait meanwhile.
+const CHECKPOINT_TRIES: i32 = 50;
+
+thread_local! {
+    static TRIES_MAX: Cell<i32> = const { Cell::new(LOCK_TRIES) };
+}
+
+/// Waits in small steps for a lock that a reader or a foreign process holds.
 pub fn wait_for_lock(tries: i32) -> bool {
-    const STEP: Duration = Duration::from_micros(200);
-    const TRIES_MAX: i32 = 25_000;
-    std::thread::sleep(STEP);
-    tries < TRIES_MAX
+    std::thread::sleep(LOCK_STEP);
+    tries < TRIES_MAX.get()
 }

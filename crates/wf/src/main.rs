@@ -1,1 +1,48 @@
-fn main() {}
+//! The binary `wf`: reads the command line, runs one command, turns its failure into a message and an exit code.
+//! It decides nothing. Read `cli.rs` (what can be said), then `node.rs` (the server) and `commands/` (its clients).
+
+mod bench;
+mod cli;
+mod commands;
+mod config;
+mod demo;
+mod hints;
+mod logs;
+mod node;
+mod output;
+mod process;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use output::{Done, Failure};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::say(failure.message());
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn run(command: Command) -> Done {
+    match command {
+        Command::Dev(args) => node::dev(&args),
+        Command::Server(args) => node::server(&args),
+        Command::Bench(args) => on_one_thread(bench::run(args)),
+        Command::BenchBare(args) => bench::bare::run(args),
+        Command::Demo(args) => on_one_thread(demo::run(args)),
+        other => on_one_thread(commands::run(other)),
+    }
+}
+
+/// Clients wait most of the time; one thread is enough and leaves the other cores to the server.
+fn on_one_thread(work: impl Future<Output = Done>) -> Done {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(Failure::work)?.block_on(work)
+}

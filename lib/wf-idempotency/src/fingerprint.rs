@@ -93,6 +93,12 @@ pub fn fingerprint_as(
     Fingerprint(mac.finish())
 }
 
+/// JSON without its spelling, as bytes that are equal exactly when the values are: for hashing and comparing, not for
+/// reading. `None` for what different readers understand differently (see the README).
+pub fn canonical_json(text: &[u8]) -> Option<Vec<u8>> {
+    json::canonical(text)
+}
+
 /// The media type without its parameters, in lower case.
 fn essence(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()

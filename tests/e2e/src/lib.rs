@@ -26,6 +26,17 @@ fn program(variable: &str) -> PathBuf {
     }
 }
 
+/// What the variable names, else the installed one: Debian keeps servers out of every user's PATH.
+fn installed(variable: &str, name: &str) -> PathBuf {
+    if std::env::var_os(variable).is_some() {
+        return program(variable);
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
+    let found = places.map(|place| place.join(name)).find(|candidate| candidate.is_file());
+    found.unwrap_or_else(|| panic!("{name} is missing: install it, or set {variable} to its path"))
+}
+
 /// A program that ends with its owner: killed by its id, without a word.
 #[derive(Debug)]
 pub struct Process {

@@ -1,6 +1,6 @@
 //! A NATS server with JetStream, on a port and in a folder of its own; restarted on both after a kill.
 
-use crate::{Process, greeting, program};
+use crate::{Process, greeting, installed};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
@@ -37,7 +37,7 @@ impl Nats {
 }
 
 fn serve(port: &str, folder: &TempDir) -> Process {
-    let mut command = Command::new(program("WF_NATS_SERVER"));
+    let mut command = Command::new(installed("WF_NATS_SERVER", "nats-server"));
     command.args(["--addr", "127.0.0.1", "--port", port, "--jetstream", "--store_dir"]).arg(folder.path());
     command.arg("--ports_file_dir").arg(folder.path());
     Process::start(command.stdout(Stdio::null()).stderr(Stdio::null()))

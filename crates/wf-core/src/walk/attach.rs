@@ -7,7 +7,7 @@ use crate::draft::Run;
 use crate::event::What;
 use crate::expressions::{Halt, Place, Step};
 use crate::ids::{Key, Millis};
-use crate::rows::{Attached, AttachedKind, IncidentKind, RowId, Subscription, Text, Timer, Variables};
+use crate::rows::{Attached, AttachedKind, IncidentKind, Subscription, Text, Timer, Variables};
 
 /// What an element will wait for.
 pub(super) struct Plan {
@@ -139,8 +139,7 @@ impl Walk<'_, '_> {
         message: Text,
         correlation_key: Text,
     ) -> Run<()> {
-        let instance = self.instance(here.scope.root)?;
-        let tenant = instance.as_ref().map_or_else(|| self.context.tenant.clone(), |instance| instance.tenant.clone());
+        let tenant = self.tenant_of(here.scope.root)?;
         self.draft.emit(
             here.scope.root,
             key,
@@ -163,23 +162,26 @@ impl Walk<'_, '_> {
 
     /// Closes timers and subscriptions; those that are gone already are no matter.
     pub(super) fn detach(&mut self, root: Key, attached: &[Attached]) -> Run<()> {
-        for Attached { kind, key, .. } in attached {
-            match kind {
-                AttachedKind::Timer if self.draft.get::<Timer>(&RowId::Timer(*key))?.is_some() => {
-                    self.draft.delete(RowId::Timer(*key))?;
-                    self.draft.emit(root, *key, What::TimerCanceled);
-                }
-                AttachedKind::Subscription if self.draft.get::<Subscription>(&RowId::Subscription(*key))?.is_some() => {
-                    self.draft.delete(RowId::Subscription(*key))?;
-                    self.draft.emit(root, *key, What::SubscriptionClosed);
-                }
-                AttachedKind::Timer | AttachedKind::Subscription => (),
+        for attached in attached {
+            let id = attached.row_id();
+            if self.draft.row(&id)?.is_none() {
+                continue;
             }
+            self.draft.delete(id)?;
+            let closed = match attached.kind {
+                AttachedKind::Timer => What::TimerCanceled,
+                AttachedKind::Subscription => What::SubscriptionClosed,
+            };
+            self.draft.emit(root, attached.key, closed);
         }
         Ok(())
     }
 }
 
+/// Firings left of a cycle without a number.
+pub(super) const ENDLESS: i32 = -1;
+
+/// The same rules as for a literal in the model.
 fn plan_time(kind: TimerKind, text: &str, now: Millis) -> Option<Wait> {
     let once = |due| Wait::Timer { due, repeats: 0, interval: Text::from("") };
     match kind {
@@ -187,10 +189,13 @@ fn plan_time(kind: TimerKind, text: &str, now: Millis) -> Option<Wait> {
         TimerKind::Date => wf_feel::parse_instant_ms(text).map(once),
         TimerKind::Cycle => {
             let (count, interval) = text.strip_prefix('R')?.split_once('/')?;
-            // -1: without end. `R0` never fires, which a timer cannot say.
-            let repeats = if count.is_empty() { -1 } else { count.parse::<i32>().ok()?.checked_sub(1)? };
-            let due = wf_feel::add_duration_ms(now, interval)?;
-            (repeats >= -1).then(|| Wait::Timer { due, repeats, interval: interval.into() })
+            let repeats = match count {
+                "" => ENDLESS,
+                count => count.parse::<i32>().ok().filter(|times| *times > 0)? - 1,
+            };
+            // Else it would fire without end at one instant.
+            let due = wf_feel::add_duration_ms(now, interval).filter(|due| *due > now)?;
+            Some(Wait::Timer { due, repeats, interval: interval.into() })
         }
     }
 }

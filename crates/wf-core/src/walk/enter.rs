@@ -25,13 +25,15 @@ struct NewJob {
 
 impl Walk<'_, '_> {
     pub(super) fn arrive(&mut self, scope: Key, element: ElementIdx, flow: Option<FlowIdx>) -> Run<()> {
-        let Some(here) = self.here(scope)? else { return Ok(()) };
-        // A token that was on its way when its scope was stopped is no more.
-        if here.scope.state != ScopeState::Active {
+        // A token that was on its way when its scope, or one around it, was stopped is no more.
+        if !self.is_live(scope)? {
             return Ok(());
         }
+        let Some(here) = self.here(scope)? else { return Ok(()) };
+        *self.steps_of.entry(here.scope.root).or_default() += 1;
         let entered = match self.instance(here.scope.root)? {
-            Some(instance) if instance.steps >= INSTANCE_STEPS_MAX => Err(over_budget()),
+            // A token at a join knows its flow, which a parked one would forget. Each loop has another element too.
+            Some(instance) if instance.steps >= INSTANCE_STEPS_MAX && !here.is_join(element) => Err(over_budget()),
             _ => self.enter(&here, element, flow),
         };
         match entered {
@@ -46,17 +48,15 @@ impl Walk<'_, '_> {
             Kind::Job(spec) | Kind::End(End::Job(spec)) => self.enter_job(here, index, node, spec),
             Kind::Scope(_) => self.enter_scope(here, index, node),
             Kind::CatchMessage(_) | Kind::CatchTimer(_) | Kind::EventGateway => self.enter_wait(here, index, node),
-            Kind::Start(Start::None | Start::Message(_)) | Kind::Pass => {
-                self.pass(here, index, node, &Variables::new())
-            }
+            Kind::Start(Start::None | Start::Message(_)) | Kind::Pass => self.pass(here, node, &Variables::new()),
             Kind::Script { expression, result } => {
                 let inputs =
                     self.map_variables(&node.inputs, Place { locals: &Variables::new(), scope: here.scope.key })?;
                 let value = self.evaluate_json(expression, Place { locals: &inputs, scope: here.scope.key })?;
-                self.pass_with(here, index, node, inputs, vec![(result.clone(), value)])
+                self.pass_with(here, node, inputs, &vec![(result.clone(), value)])
             }
-            Kind::Exclusive { default } => self.choose(here, index, node, *default),
-            Kind::Parallel => Ok(self.join(here, index, node, flow)?),
+            Kind::Exclusive { default } => self.choose(here, node, *default),
+            Kind::Parallel => Ok(self.join(here, node, flow)?),
             Kind::End(End::None) => Ok(self.end(here, node)?),
             Kind::End(End::Terminate) => Ok(self.end_scope_by_force(here, node)?),
             Kind::End(End::Error { code }) => {
@@ -105,8 +105,7 @@ impl Walk<'_, '_> {
     }
 
     fn insert_job(&mut self, here: &Here, index: ElementIdx, node: &Node, element_key: Key, new: NewJob) -> Run<Key> {
-        let instance = self.instance(here.scope.root)?;
-        let tenant = instance.map_or_else(|| self.context.tenant.clone(), |instance| instance.tenant.clone());
+        let tenant = self.tenant_of(here.scope.root)?;
         let lineage = self.next_lineage(here.scope.key, index, node)?;
         let key = self.draft.next_key();
         let job = self.draft.insert_new(Job {

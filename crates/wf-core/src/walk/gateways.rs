@@ -1,7 +1,7 @@
 //! Where tokens part and meet. A join counts per sequence flow, never arrivals.
 
 use wf_feel::Value;
-use wf_model::{Element as Node, ElementIdx, FlowIdx};
+use wf_model::{Element as Node, ElementIdx, FlowIdx, Kind};
 
 use super::{Here, Walk};
 use crate::draft::Run;
@@ -11,13 +11,7 @@ use crate::rows::{IncidentKind, Variables};
 
 impl Walk<'_, '_> {
     /// Conditions in the order of the file; the default flow only when none holds.
-    pub(super) fn choose(
-        &mut self,
-        here: &Here,
-        _index: ElementIdx,
-        node: &Node,
-        default: Option<FlowIdx>,
-    ) -> Step<()> {
+    pub(super) fn choose(&mut self, here: &Here, node: &Node, default: Option<FlowIdx>) -> Step<()> {
         let nothing = Variables::new();
         let place = Place { locals: &nothing, scope: here.scope.key };
         for flow in node.outgoing.iter().filter(|flow| Some(**flow) != default) {
@@ -63,26 +57,33 @@ impl Walk<'_, '_> {
     }
 
     /// Fires when every distinct incoming flow has a token; a second token on one flow waits for the next round.
-    pub(super) fn join(&mut self, here: &Here, index: ElementIdx, node: &Node, flow: Option<FlowIdx>) -> Run<()> {
-        let Some(flow) = flow.filter(|_| node.incoming.len() > 1) else {
-            return self.pass_on(here, index, node);
+    pub(super) fn join(&mut self, here: &Here, node: &Node, flow: Option<FlowIdx>) -> Run<()> {
+        let fires = match flow.filter(|_| node.incoming.len() > 1) {
+            Some(flow) => self.add_to_join(here, node, flow)?,
+            None => true,
         };
+        if fires { self.pass_on(here, node) } else { Ok(()) }
+    }
+
+    /// Whether the token was the last one wanting: all of them are one token then.
+    pub(crate) fn add_to_join(&mut self, here: &Here, node: &Node, flow: FlowIdx) -> Run<bool> {
         let mut joins = here.scope.joins.clone();
         add_token(&mut joins, flow);
         let waits_for = |incoming: &FlowIdx| joins.binary_search_by_key(incoming, |(flow, _)| *flow).is_err();
-        if node.incoming.iter().any(waits_for) {
-            return self.change_scope(here.scope.key, |scope| scope.joins = joins);
+        let fires = !node.incoming.iter().any(waits_for);
+        let mut merged = 0;
+        if fires {
+            node.incoming.iter().for_each(|incoming| remove_token(&mut joins, *incoming));
+            merged = node.incoming.len() as u32 - 1;
         }
-        node.incoming.iter().for_each(|incoming| remove_token(&mut joins, *incoming));
-        let merged = node.incoming.len() as u32 - 1;
         self.change_scope(here.scope.key, |scope| {
             scope.joins = joins;
             scope.active = scope.active.saturating_sub(merged);
         })?;
-        self.pass_on(here, index, node)
+        Ok(fires)
     }
 
-    fn pass_on(&mut self, here: &Here, _index: ElementIdx, node: &Node) -> Run<()> {
+    fn pass_on(&mut self, here: &Here, node: &Node) -> Run<()> {
         self.tell_completed(here, node);
         self.follow(here, &node.outgoing)
     }
@@ -90,6 +91,13 @@ impl Walk<'_, '_> {
     pub(super) fn tell_completed(&mut self, here: &Here, node: &Node) {
         let completed = What::ElementCompleted { element_id: node.id.clone() };
         self.draft.emit(here.scope.root, here.scope.key, completed);
+    }
+}
+
+impl Here {
+    /// A parallel gateway that waits for more than one flow.
+    pub(crate) fn is_join(&self, index: ElementIdx) -> bool {
+        self.node(index).is_some_and(|node| matches!(node.kind, Kind::Parallel) && node.incoming.len() > 1)
     }
 }
 

@@ -1,47 +1,41 @@
 //! A token goes on: output mappings, outgoing flows, the end of a path, the end of a scope.
 
-use wf_model::{Element as Node, ElementIdx, FlowIdx, ROOT};
+use wf_model::{Element as Node, FlowIdx, ROOT};
 
 use super::{Here, Task, Walk};
 use crate::draft::Run;
 use crate::event::What;
 use crate::expressions::{Halt, Place, Step};
 use crate::ids::Key;
+use crate::instances::find_definition;
 use crate::messages::StartNext;
-use crate::rows::{After, Element, IncidentKind, Instance, Phase, RowId, Scope, ScopeState, Variables};
+use crate::rows::{After, Element, IncidentKind, Instance, Phase, RowId, Scope, ScopeState, Text, Unique, Variables};
 
 impl Walk<'_, '_> {
     /// An element that does not wait: completed as it is entered.
-    pub(super) fn pass(&mut self, here: &Here, index: ElementIdx, node: &Node, results: &Variables) -> Step<()> {
-        self.pass_with(here, index, node, Variables::new(), results.clone())
+    pub(super) fn pass(&mut self, here: &Here, node: &Node, results: &Variables) -> Step<()> {
+        self.pass_with(here, node, Variables::new(), results)
     }
 
     /// `locals` are its input mappings' results, `results` what it made.
-    pub(super) fn pass_with(
-        &mut self,
-        here: &Here,
-        _index: ElementIdx,
-        node: &Node,
-        locals: Variables,
-        results: Variables,
-    ) -> Step<()> {
-        self.write_results(here, node, locals, &results)?;
+    pub(super) fn pass_with(&mut self, here: &Here, node: &Node, locals: Variables, results: &Variables) -> Step<()> {
+        self.write_results(here, node, locals, results)?;
         self.tell_completed(here, node);
         Ok(self.follow(here, &node.outgoing)?)
     }
 
-    /// With output mappings only what they map goes up; without, all results do.
+    /// With output mappings only what they map goes up. Without, all results do, but for those whose name is a local
+    /// variable: they end with the element.
     fn write_results(&mut self, here: &Here, node: &Node, locals: Variables, results: &Variables) -> Step<()> {
         let scope = here.scope.key;
-        if node.outputs.is_empty() {
-            return Ok(self.merge_variables(scope, here.scope.root, results)?);
-        }
-        let mut seen = locals;
-        for (name, value) in results {
-            crate::variables::insert_sorted(&mut seen, name.clone(), value.clone());
-        }
-        let mapped = self.map_variables(&node.outputs, Place { locals: &seen, scope })?;
-        Ok(self.merge_variables(scope, here.scope.root, &mapped)?)
+        let up = if node.outputs.is_empty() {
+            let is_local = |name: &Text| locals.binary_search_by(|(local, _)| local.cmp(name)).is_ok();
+            results.iter().filter(|(name, _)| !is_local(name)).cloned().collect()
+        } else {
+            let seen = merged(locals, results);
+            self.map_variables(&node.outputs, Place { locals: &seen, scope })?
+        };
+        Ok(self.merge_variables(scope, here.scope.root, &up)?)
     }
 
     /// A waiting element is done, with the variables that came with it. An output mapping that fails leaves it
@@ -49,8 +43,11 @@ impl Walk<'_, '_> {
     pub(crate) fn complete_element(&mut self, element: &Element, results: &Variables) -> Run<()> {
         let Some(here) = self.here(element.scope)? else { return Ok(()) };
         let Some(node) = here.node(element.element) else { return Ok(()) };
-        let (locals, results) = self.split_results(element, node, results)?;
-        match self.write_results(&here, node, locals.clone(), &results) {
+        let locals = match element.has_locals {
+            true => self.visible_variables(&[element.key], None)?,
+            false => Variables::new(),
+        };
+        match self.write_results(&here, node, locals.clone(), results) {
             Ok(()) => {
                 self.remove_element(element)?;
                 if element.job == 0 {
@@ -61,43 +58,20 @@ impl Walk<'_, '_> {
             }
             Err(Halt::Stop(stop)) => Err(stop),
             Err(Halt::Incident(kind, message)) => {
-                let kept = merged(locals, &results);
-                self.stop_leaving(&here, element, kind, &message, &kept)
+                let kept = merged(locals, results);
+                self.stop_leaving(element, kind, &message, &kept)
             }
         }
     }
 
-    /// Without output mappings a result whose name is a local variable stays local, and so ends with the element.
-    fn split_results(&mut self, element: &Element, node: &Node, results: &Variables) -> Run<(Variables, Variables)> {
-        if !element.has_locals {
-            return Ok((Variables::new(), results.clone()));
-        }
-        let locals = self.visible_variables(&[element.key], None)?;
-        if !node.outputs.is_empty() {
-            return Ok((locals, results.clone()));
-        }
-        let is_local = |name: &str| locals.iter().any(|(local, _)| &**local == name);
-        let up = results.iter().filter(|(name, _)| !is_local(name)).cloned().collect();
-        Ok((locals, up))
-    }
-
-    fn stop_leaving(
-        &mut self,
-        here: &Here,
-        element: &Element,
-        kind: IncidentKind,
-        message: &str,
-        locals: &Variables,
-    ) -> Run<()> {
-        self.detach(element.root, &element.attached)?;
-        let incident = self.raise(here, element.element, element.key, 0, kind, message)?;
-        self.set_local_variables(element.key, element.root, locals)?;
-        let mut stopped = element.clone();
-        stopped.phase = Phase::Leaving;
-        stopped.incident = incident;
-        stopped.attached = Vec::new();
-        stopped.has_locals = true;
-        self.draft.put(stopped)?;
+    /// Its work is done and what it waited for itself is over; its boundary events can still end it.
+    fn stop_leaving(&mut self, element: &Element, kind: IncidentKind, message: &str, kept: &Variables) -> Run<()> {
+        let (own, around): (Vec<_>, Vec<_>) =
+            element.attached.iter().partition(|attached| attached.target == element.element);
+        self.detach(element.root, &own)?;
+        self.keep_variables(element.key, kept)?;
+        let stopped = Element { phase: Phase::Leaving, job: 0, has_locals: true, attached: around, ..element.clone() };
+        self.raise_on(&stopped, 0, kind, message)?;
         Ok(())
     }
 
@@ -187,37 +161,47 @@ impl Walk<'_, '_> {
                 _ => What::InstanceCompleted { process_id, version },
             },
         );
-        self.release(root, &instance)
+        self.release(root.key, &instance)
     }
 
     /// What a live instance kept from others: its unique value, its start message's key.
-    fn release(&mut self, root: &Scope, instance: &Instance) -> Run<()> {
-        let tenant = instance.tenant.clone();
-        let process_id = instance.process_id.clone();
+    fn release(&mut self, root: Key, instance: &Instance) -> Run<()> {
         if let Some((variable, value)) = &instance.unique {
-            self.draft.delete(RowId::Unique {
-                tenant: tenant.clone(),
-                process_id: process_id.clone(),
+            let id = RowId::Unique {
+                tenant: instance.tenant.clone(),
+                process_id: instance.process_id.clone(),
                 variable: variable.clone(),
                 value: *value,
-            })?;
+            };
+            // An instance that was being canceled in slices has lost it to a later one already.
+            if self.draft.get::<Unique>(&id)?.is_some_and(|unique| unique.root == root) {
+                self.draft.delete(id)?;
+            }
         }
-        if let Some(correlation_key) = &instance.start_correlation {
-            self.draft.delete(RowId::StartLock {
-                tenant: tenant.clone(),
-                process_id: process_id.clone(),
-                correlation_key: correlation_key.clone(),
-            })?;
-            let process = self.draft.process(root.definition)?;
-            for (_, message) in process.message_starts() {
-                if let wf_model::Text::Literal(name) = &message.name {
-                    self.push(Task::StartNext(StartNext {
-                        tenant: tenant.clone(),
-                        process_id: process_id.clone(),
-                        message: name.clone(),
-                        correlation_key: correlation_key.clone(),
-                    }));
-                }
+        match &instance.start_correlation {
+            Some(correlation_key) => self.release_start(instance, correlation_key),
+            None => Ok(()),
+        }
+    }
+
+    /// A buffered message may start the next instance, at any start event of the latest version.
+    fn release_start(&mut self, instance: &Instance, correlation_key: &Text) -> Run<()> {
+        let (tenant, process_id) = (&instance.tenant, &instance.process_id);
+        self.draft.delete(RowId::StartLock {
+            tenant: tenant.clone(),
+            process_id: process_id.clone(),
+            correlation_key: correlation_key.clone(),
+        })?;
+        let latest = find_definition(self, tenant, process_id, None)?;
+        let process = self.draft.process(latest.key)?;
+        for (_, message) in process.message_starts() {
+            if let wf_model::Text::Literal(name) = &message.name {
+                self.push(Task::StartNext(StartNext {
+                    tenant: tenant.clone(),
+                    process_id: process_id.clone(),
+                    message: name.clone(),
+                    correlation_key: correlation_key.clone(),
+                }));
             }
         }
         Ok(())

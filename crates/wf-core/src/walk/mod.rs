@@ -1,28 +1,26 @@
 //! Tokens on their way: a queue of things that follow from one command, worked off in order and within a budget.
 //! What is over the budget becomes a follow-up row. It knows the graph and the rows, no verbs.
-//! Read `enter.rs` (a token arrives), `leave.rs` (it goes on), `trigger.rs` (an event), `terminate.rs` (an end by force).
+//! Read `enter.rs` (a token arrives), `leave.rs` (it goes on), `trigger.rs` (an event), `terminate.rs` (an end by force), `park.rs` (an incident).
 
 mod attach;
 mod enter;
 mod gateways;
 mod leave;
+mod park;
 mod terminate;
 mod trigger;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use wf_model::{Element as Node, ElementIdx, FlowIdx, Process};
+use wf_model::{Element as Node, ElementIdx, FlowIdx, Kind, Process};
 
 use crate::command::Context;
 use crate::draft::{Draft, Run};
 use crate::event::What;
-use crate::expressions::Halt;
 use crate::ids::Key;
 use crate::messages::StartNext;
-use crate::rows::{
-    Element, FollowUp, Incident, IncidentKind, Instance, Phase, RowId, Scope, ScopeState, Text, Variables, Work,
-};
+use crate::rows::{FollowUp, Instance, RowId, Scope, ScopeState, Work};
 pub use enter::json_string;
 
 /// Element steps of one command; the rest becomes follow-ups.
@@ -31,20 +29,22 @@ pub const STEPS_MAX: u32 = 1_000;
 pub const TERMINATIONS_MAX: usize = 500;
 /// Steps of one instance; then an incident waits, so that a loop cannot run for ever unseen.
 pub const INSTANCE_STEPS_MAX: u64 = 1_000_000;
-/// A command that took fewer steps does not count them: a loop without waiting shows in long commands,
+/// A command that took fewer steps of an instance does not count them: a loop without waiting shows in long commands,
 /// and a short command need not write the root's row for it.
-const STEPS_COUNTED_FROM: u32 = 64;
+const STEPS_COUNTED_FROM: u64 = 64;
 
-const _: () = assert!(STEPS_COUNTED_FROM < STEPS_MAX);
+const _: () = assert!(STEPS_COUNTED_FROM < STEPS_MAX as u64);
 
 pub(crate) struct Walk<'d, 'a> {
     pub draft: &'d mut Draft<'a>,
     pub context: &'d Context,
     queue: VecDeque<Task>,
     steps: u32,
+    /// Element steps by instance.
+    steps_of: BTreeMap<Key, u64>,
     pub evaluations: u64,
-    /// Instances that a message reached in this command.
-    pub correlated: Vec<Key>,
+    /// Messages of this command with the instances that they reached.
+    reached: Vec<(Key, Key)>,
 }
 
 /// What follows.
@@ -74,7 +74,15 @@ pub(crate) struct Here {
 
 impl<'d, 'a> Walk<'d, 'a> {
     pub fn new(draft: &'d mut Draft<'a>, context: &'d Context) -> Walk<'d, 'a> {
-        Walk { draft, context, queue: VecDeque::new(), steps: 0, evaluations: 0, correlated: Vec::new() }
+        Walk {
+            draft,
+            context,
+            queue: VecDeque::new(),
+            steps: 0,
+            steps_of: BTreeMap::new(),
+            evaluations: 0,
+            reached: Vec::new(),
+        }
     }
 
     pub fn push(&mut self, task: Task) {
@@ -83,25 +91,20 @@ impl<'d, 'a> Walk<'d, 'a> {
 
     /// Works off the queue.
     pub fn run(&mut self) -> Run<()> {
-        let mut walked = None;
         while let Some(task) = self.queue.pop_front() {
             if self.steps >= STEPS_MAX {
                 self.queue.push_front(task);
-                self.put_off()?;
-                break;
+                return self.put_off();
             }
             self.steps += 1;
             match task {
-                Task::Arrive { scope, element, flow } => {
-                    walked = Some(scope);
-                    self.arrive(scope, element, flow)?;
-                }
+                Task::Arrive { scope, element, flow } => self.arrive(scope, element, flow)?,
                 Task::MatchBuffered { subscription } => self.match_buffered(subscription)?,
                 Task::Terminate { scope } => self.terminate(scope)?,
                 Task::StartNext(next) => crate::messages::start_next(self, &next)?,
             }
         }
-        self.count_steps(walked)
+        Ok(())
     }
 
     /// What is left becomes follow-up rows, in order.
@@ -130,11 +133,24 @@ impl<'d, 'a> Walk<'d, 'a> {
         Ok(())
     }
 
-    fn count_steps(&mut self, scope: Option<Key>) -> Run<()> {
-        let Some(scope) = scope.filter(|_| self.steps >= STEPS_COUNTED_FROM) else { return Ok(()) };
-        let Some(scope) = self.draft.get::<Scope>(&RowId::Scope(scope))? else { return Ok(()) };
-        let steps = u64::from(self.steps);
-        self.change_instance(scope.root, |instance| instance.steps = instance.steps.saturating_add(steps))
+    /// At the end of the command: each instance's own steps, once.
+    pub fn count_steps(&mut self) -> Run<()> {
+        for (root, steps) in std::mem::take(&mut self.steps_of) {
+            if steps >= STEPS_COUNTED_FROM {
+                self.change_instance(root, |instance| instance.steps = instance.steps.saturating_add(steps))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn note_reached(&mut self, message: Key, instance: Key) {
+        self.reached.push((message, instance));
+    }
+
+    /// The instances that a message reached in this command: others may have been matched on the way.
+    pub(crate) fn reached_by(&self, message: Key) -> Vec<Key> {
+        let own = self.reached.iter().filter(|(reached, _)| *reached == message);
+        own.map(|(_, instance)| *instance).collect()
     }
 
     pub(crate) fn here(&self, scope: Key) -> Run<Option<Here>> {
@@ -175,73 +191,15 @@ impl<'d, 'a> Walk<'d, 'a> {
         }
         Ok(true)
     }
-
-    /// The element stops here with an incident; its token stays. `locals` are kept for the next try.
-    pub(crate) fn park(
-        &mut self,
-        here: &Here,
-        node: ElementIdx,
-        phase: Phase,
-        locals: &Variables,
-        halt: Halt,
-    ) -> Run<()> {
-        let (kind, message) = match halt {
-            Halt::Stop(stop) => return Err(stop),
-            Halt::Incident(kind, message) => (kind, message),
-        };
-        let key = self.draft.next_key();
-        let incident = self.raise(here, node, key, 0, kind, &message)?;
-        self.draft.insert_new(Element {
-            key,
-            scope: here.scope.key,
-            root: here.scope.root,
-            element: node,
-            phase,
-            job: 0,
-            incident,
-            has_locals: !locals.is_empty(),
-            attached: Vec::new(),
-        });
-        for (name, value) in locals {
-            self.draft.insert_new(crate::rows::Variable { scope: key, name: name.clone(), value: value.clone() });
-        }
-        Ok(())
-    }
-
-    pub(crate) fn raise(
-        &mut self,
-        here: &Here,
-        node: ElementIdx,
-        element_key: Key,
-        job: Key,
-        kind: IncidentKind,
-        message: &str,
-    ) -> Run<Key> {
-        let root = here.scope.root;
-        let tenant =
-            self.instance(root)?.map_or_else(|| self.context.tenant.clone(), |instance| instance.tenant.clone());
-        let element_id = here.process.element(node).map_or_else(|| Text::from(""), |node| node.id.clone());
-        let key = self.draft.next_key();
-        let message: Text = message.into();
-        self.draft.insert_new(Incident {
-            key,
-            tenant,
-            root,
-            scope: here.scope.key,
-            element_key,
-            element_id: element_id.clone(),
-            job,
-            kind,
-            message: message.clone(),
-            created_at: self.context.now,
-        });
-        self.draft.emit(root, key, What::IncidentCreated { kind, element_id, message, job });
-        Ok(key)
-    }
 }
 
 impl Here {
     pub(crate) fn node(&self, index: ElementIdx) -> Option<&Node> {
         self.process.element(index)
+    }
+
+    /// A sub-process: its element has a scope of its own under the same key.
+    pub(crate) fn is_scope(&self, index: ElementIdx) -> bool {
+        self.node(index).is_some_and(|node| matches!(node.kind, Kind::Scope(_)))
     }
 }

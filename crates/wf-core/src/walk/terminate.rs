@@ -1,13 +1,13 @@
 //! An end by force, in slices: a TERMINATING scope refuses everything at once and is emptied a budget at a time.
 
-use wf_model::{Element as Node, Kind};
+use wf_model::Element as Node;
 
 use super::{Here, TERMINATIONS_MAX, Walk};
-use crate::draft::Run;
+use crate::draft::{Run, gather};
 use crate::event::What;
 use crate::ids::Key;
 use crate::ranges::RangeId;
-use crate::rows::{After, Element, Job, JobState, RowId, Scope, ScopeState, Variables, Work};
+use crate::rows::{After, Attached, Element, Job, JobState, RowId, Scope, ScopeState, Work};
 
 impl Walk<'_, '_> {
     /// A terminate end event ends its own scope only; the scope then completes.
@@ -21,6 +21,10 @@ impl Walk<'_, '_> {
     }
 
     pub(super) fn terminate(&mut self, scope: Key) -> Run<()> {
+        let row = self.draft.get::<Scope>(&RowId::Scope(scope))?;
+        if row.is_none_or(|row| row.state != ScopeState::Terminating) {
+            return Ok(());
+        }
         let mut budget = TERMINATIONS_MAX;
         if self.empty_scope(scope, &mut budget)? {
             return self.after_terminated(scope);
@@ -30,7 +34,9 @@ impl Walk<'_, '_> {
 
     /// Whether the scope is empty now; `false` when the budget is used up first. As deep as the model nests.
     fn empty_scope(&mut self, scope: Key, budget: &mut usize) -> Run<bool> {
-        while let Some(sort) = self.draft.next_in(&RangeId::Elements(scope), None)? {
+        self.ask_for_content(scope, *budget)?;
+        let mut after = None;
+        while let Some(sort) = self.draft.next_in(&RangeId::Elements(scope), after.as_ref())? {
             if *budget == 0 {
                 return Ok(false);
             }
@@ -39,13 +45,21 @@ impl Walk<'_, '_> {
             let (Some(here), Some(element)) = (self.here(scope)?, self.draft.get::<Element>(&id)?) else {
                 return Ok(true);
             };
-            let is_scope = matches!(here.node(element.element).map(|node| &node.kind), Some(Kind::Scope(_)));
-            if is_scope && !self.empty_inner(element.key, budget)? {
+            if here.is_scope(element.element) && !self.empty_inner(element.key, budget)? {
                 return Ok(false);
             }
             self.terminate_element(&here, &element)?;
+            after = Some(sort);
         }
         Ok(true)
+    }
+
+    /// The elements of this slice and what hangs on them.
+    fn ask_for_content(&self, scope: Key, limit: usize) -> Run<()> {
+        let sorts = self.draft.first_in(&RangeId::Elements(scope), None, limit)?;
+        let elements = gather(sorts, |sort| self.draft.get::<Element>(&RowId::Element { scope, key: sort.key }))?;
+        gather(elements.iter().flatten().flat_map(|element| hangs_on(element)), |id| self.draft.row(&id))?;
+        Ok(())
     }
 
     fn empty_inner(&mut self, inner: Key, budget: &mut usize) -> Run<bool> {
@@ -67,9 +81,7 @@ impl Walk<'_, '_> {
         if element.job != 0 {
             self.cancel_job(element.job)?;
         }
-        // An interrupted scope was marked closed in its row.
-        let current = self.draft.get::<Element>(&element.id())?;
-        self.remove_element(current.as_deref().unwrap_or(element))?;
+        self.remove_element(element)?;
         if let Some(node) = here.node(element.element) {
             let terminated = What::ElementTerminated { element_id: node.id.clone() };
             self.draft.emit(element.root, element.key, terminated);
@@ -92,6 +104,10 @@ impl Walk<'_, '_> {
 
     fn after_terminated(&mut self, key: Key) -> Run<()> {
         let Some(scope) = self.draft.get::<Scope>(&RowId::Scope(key))? else { return Ok(()) };
+        // Stopped from around it in the meantime: it goes with what is around it, and no path starts.
+        if !self.is_live(scope.parent)? {
+            return Ok(());
+        }
         match scope.after {
             After::Nothing => Ok(()),
             After::Cancel => self.end_instance(&scope, ScopeState::Canceled),
@@ -109,10 +125,19 @@ impl Walk<'_, '_> {
                 let (Some(outer), Some(element)) = (self.here(scope.parent)?, self.draft.get::<Element>(&id)?) else {
                     return Ok(());
                 };
+                let brought = self.visible_variables(&[key], None)?;
                 self.terminate_element(&outer, &element)?;
                 self.drop_scope(key)?;
-                self.leave_event(&outer, target, &Variables::new())
+                self.leave_event(&outer, target, &brought)
             }
         }
     }
+}
+
+/// The rows that go with an element, but for its variables.
+fn hangs_on(element: &Element) -> Vec<RowId> {
+    let attached = element.attached.iter().map(Attached::row_id);
+    let job = (element.job != 0).then_some(RowId::Job(element.job));
+    let incident = (element.incident != 0).then_some(RowId::Incident(element.incident));
+    attached.chain(job).chain(incident).collect()
 }

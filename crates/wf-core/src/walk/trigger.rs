@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use wf_model::{Boundary, Element as Node, ElementIdx, Kind, Trigger};
 
+use super::attach::ENDLESS;
 use super::{Here, Task, Walk};
 use crate::draft::Run;
 use crate::event::What;
@@ -15,8 +16,8 @@ use crate::rows::{
 };
 
 impl Walk<'_, '_> {
-    /// A message reaches a subscription.
-    pub(crate) fn correlate(&mut self, subscription: &Subscription, variables: &Variables) -> Run<bool> {
+    /// A message reaches a subscription; `false`: its scope takes no messages any more.
+    pub(crate) fn correlate(&mut self, subscription: &Subscription, message: &Message) -> Run<bool> {
         if !self.is_live(subscription.scope)? {
             return Ok(false);
         }
@@ -26,24 +27,24 @@ impl Walk<'_, '_> {
         let element_id = here.node(subscription.target).map_or_else(|| Text::from(""), |node| node.id.clone());
         let correlated = What::MessageCorrelated { name: subscription.message.clone(), element_id };
         self.draft.emit(subscription.root, subscription.key, correlated);
-        self.correlated.push(subscription.root);
-        self.trigger(&here, &host, subscription.target, variables)?;
+        self.note_reached(message.key, subscription.root);
+        self.trigger(&here, &host, subscription.target, &message.variables)?;
         Ok(true)
     }
 
-    /// A subscription that was just opened takes the oldest buffered message that its process has not had.
-    pub(super) fn match_buffered(&mut self, subscription: Key) -> Run<()> {
-        let Some(subscription) = self.draft.get::<Subscription>(&RowId::Subscription(subscription))? else {
-            return Ok(());
-        };
+    /// A subscription that is open takes the oldest buffered message that its process has not had; one that is open
+    /// still (of a boundary event beside its activity) takes the next one too.
+    pub(super) fn match_buffered(&mut self, key: Key) -> Run<()> {
+        let Some(subscription) = self.draft.get::<Subscription>(&RowId::Subscription(key))? else { return Ok(()) };
         let range = RangeId::Buffered {
             tenant: subscription.tenant.clone(),
             message: subscription.message.clone(),
             correlation_key: subscription.correlation_key.clone(),
         };
         let Some(message) = self.next_buffered(&range, &subscription.process_id)? else { return Ok(()) };
-        if self.correlate(&subscription, &message.variables)? {
+        if self.correlate(&subscription, &message)? {
             self.note_correlated(&message, &subscription.process_id)?;
+            self.push(Task::MatchBuffered { subscription: key });
         }
         Ok(())
     }
@@ -95,7 +96,7 @@ impl Walk<'_, '_> {
             _ => wf_feel::add_duration_ms(timer.due, &timer.interval).filter(|due| *due > timer.due),
         };
         if let Some(due) = next {
-            let repeats = if timer.repeats < 0 { -1 } else { timer.repeats - 1 };
+            let repeats = if timer.repeats == ENDLESS { ENDLESS } else { timer.repeats - 1 };
             let element_id = here.node(timer.target).map_or_else(|| Text::from(""), |node| node.id.clone());
             self.draft.emit(timer.root, timer.key, What::TimerScheduled { element_id, due });
             self.draft.put(Timer { due, repeats, ..timer.clone() })?;
@@ -121,6 +122,9 @@ impl Walk<'_, '_> {
             // A branch of an event-based gateway: the first trigger wins.
             _ => {
                 self.remove_element(host)?;
+                if let Some(gateway) = here.node(host.element) {
+                    self.tell_completed(here, gateway);
+                }
                 self.leave_event(here, target, variables)
             }
         }
@@ -130,7 +134,7 @@ impl Walk<'_, '_> {
     pub(super) fn leave_event(&mut self, here: &Here, target: ElementIdx, variables: &Variables) -> Run<()> {
         let Some(here) = self.here(here.scope.key)? else { return Ok(()) };
         let Some(node) = here.node(target) else { return Ok(()) };
-        match self.pass(&here, target, node, variables) {
+        match self.pass(&here, node, variables) {
             Ok(()) => Ok(()),
             Err(halt) => self.park(&here, target, Phase::Leaving, variables, halt),
         }
@@ -138,17 +142,16 @@ impl Walk<'_, '_> {
 
     /// The activity ends by force; then the boundary event's path starts.
     fn interrupt(&mut self, here: &Here, host: &Arc<Element>, target: ElementIdx, variables: &Variables) -> Run<()> {
-        let is_scope = matches!(here.node(host.element).map(|node| &node.kind), Some(Kind::Scope(_)));
-        if !is_scope {
+        if !here.is_scope(host.element) {
             self.terminate_element(here, host)?;
             return self.leave_event(here, target, variables);
         }
-        // What the event brought is written now: the path may start in a later command.
-        self.merge_variables(here.scope.key, here.scope.root, variables)?;
         self.detach(host.root, &host.attached)?;
-        let mut closed = (**host).clone();
-        closed.attached = Vec::new();
-        self.draft.put(closed)?;
+        // The path may start in a later command. Until then what the event brought waits where the sub-process had its
+        // own variables: nothing in it is evaluated any more.
+        self.delete_variables(host.key)?;
+        self.keep_variables(host.key, variables)?;
+        self.draft.put(Element { attached: Vec::new(), has_locals: true, ..(**host).clone() })?;
         self.stop_scope(host.key, After::Continue(target))
     }
 

@@ -13,15 +13,12 @@ use futures_util::future::join_all;
 use tokio::sync::Mutex;
 
 use crate::config::SinkConfig;
-use crate::settle::span_ms;
 use crate::sink::{Later, ShipResult, Shipment, Sink, SinkError, SinkInfo};
 
 /// For a connection, and for each question to the broker.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 const ACK_MAX: Duration = Duration::from_secs(10);
 const RECONNECT_MAX: Duration = Duration::from_secs(2);
-/// A stream of ours remembers ids for at least what is the broker's own default.
-const WINDOW_MIN_MS: i64 = 120_000;
 
 pub struct NatsSink {
     name: String,
@@ -29,6 +26,7 @@ pub struct NatsSink {
     token: Option<String>,
     prefix: String,
     stream: Option<String>,
+    /// Of a stream that is made here.
     window: Duration,
     /// The first connection; the client keeps it up.
     context: Mutex<Option<Context>>,
@@ -58,14 +56,13 @@ fn word(text: &str) -> String {
 
 impl NatsSink {
     pub fn new(config: &SinkConfig) -> Result<NatsSink, SinkError> {
-        let window_ms = span_ms(config.attempts_max).max(WINDOW_MIN_MS);
         Ok(NatsSink {
             name: config.name.clone(),
             servers: servers(&config.url).map_err(SinkError::Config)?,
             token: config.secret.as_ref().map(|secret| secret.0.clone()),
             prefix: config.subject_prefix.clone(),
             stream: config.stream.clone(),
-            window: Duration::from_millis(window_ms.unsigned_abs()),
+            window: Duration::from_millis(config.window_ms().unsigned_abs()),
             context: Mutex::new(None),
         })
     }
@@ -177,7 +174,8 @@ async fn acknowledged(sent: Result<PublishAckFuture, PublishError>) -> ShipResul
 
 /// Too big for the broker or the stream: it stays too big.
 fn is_final(error: &PublishError) -> bool {
-    let code = error.source().and_then(|source| source.downcast_ref::<jetstream::Error>()).map(|error| error.error_code());
+    let code =
+        error.source().and_then(|source| source.downcast_ref::<jetstream::Error>()).map(|error| error.error_code());
     error.kind() == PublishErrorKind::MaxPayloadExceeded || code == Some(ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM)
 }
 

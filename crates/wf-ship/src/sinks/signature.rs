@@ -17,9 +17,7 @@ pub fn key(secret: &str) -> Result<Vec<u8>, String> {
 
 /// The value of `webhook-signature`. `timestamp`: seconds since 1970, of this attempt.
 pub fn sign(key: &[u8], id: &str, timestamp: i64, body: &[u8]) -> String {
-    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else {
-        unreachable!("HMAC takes keys of every length")
-    };
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key) else { unreachable!("HMAC takes keys of every length") };
     mac.update(format!("{id}.{timestamp}.").as_bytes());
     mac.update(body);
     format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))

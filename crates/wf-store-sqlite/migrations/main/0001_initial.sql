@@ -23,12 +23,11 @@ CREATE TABLE partition (
     clock_frozen  INTEGER
 ) STRICT;
 
--- Executed commands, append-only. Clustered by seq = partition << 51 | position: a rowid table is what SQLite appends to
--- fastest, and the number is the order.
+-- Executed commands, append-only. A store has one partition, so the position alone is the key: a rowid table is what
+-- SQLite appends to fastest.
 CREATE TABLE command_log (
-    seq       INTEGER PRIMARY KEY,
-    partition INTEGER NOT NULL GENERATED ALWAYS AS (seq >> 51) VIRTUAL,
-    position  INTEGER NOT NULL GENERATED ALWAYS AS (seq & 2251799813685247) VIRTUAL,
+    position  INTEGER PRIMARY KEY,
+    partition INTEGER NOT NULL,
     -- 6 bytes time, 10 bytes hash: unique over the log, and append-like in its index.
     id        BLOB NOT NULL,
     time      INTEGER NOT NULL,
@@ -42,9 +41,8 @@ CREATE UNIQUE INDEX command_log_id ON command_log (id);
 
 -- All events of one command in one row, append-only.
 CREATE TABLE audit_log (
-    seq       INTEGER PRIMARY KEY,
-    partition INTEGER NOT NULL GENERATED ALWAYS AS (seq >> 51) VIRTUAL,
-    position  INTEGER NOT NULL GENERATED ALWAYS AS (seq & 2251799813685247) VIRTUAL,
+    position  INTEGER PRIMARY KEY,
+    partition INTEGER NOT NULL,
     time      INTEGER NOT NULL,
     tenant    TEXT NOT NULL,
     actor     TEXT NOT NULL,
@@ -352,7 +350,7 @@ END;
 -- INSERT OR REPLACE deletes without asking the delete trigger. An insert of a row that stands changes nothing instead,
 -- whatever its conflict clause.
 CREATE TRIGGER command_log_no_replace BEFORE INSERT ON command_log
-WHEN EXISTS (SELECT 1 FROM command_log WHERE seq = new.seq OR id = new.id)
+WHEN EXISTS (SELECT 1 FROM command_log WHERE position = new.position OR id = new.id)
 BEGIN
     SELECT raise(IGNORE);
 END;
@@ -369,7 +367,7 @@ BEGIN
 END;
 
 CREATE TRIGGER audit_log_no_replace BEFORE INSERT ON audit_log
-WHEN EXISTS (SELECT 1 FROM audit_log WHERE seq = new.seq)
+WHEN EXISTS (SELECT 1 FROM audit_log WHERE position = new.position)
 BEGIN
     SELECT raise(IGNORE);
 END;

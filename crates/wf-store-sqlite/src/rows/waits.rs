@@ -86,14 +86,7 @@ pub fn message(row: &Row) -> Result<Message> {
 }
 
 pub fn put_message_id(statement: &mut Statement, row: &MessageId) -> Result<usize> {
-    statement.execute(params![
-        row.tenant,
-        row.name,
-        row.message_id,
-        sql_key(row.key),
-        row.content,
-        row.expires_at,
-    ])
+    statement.execute(params![row.tenant, row.name, row.message_id, sql_key(row.key), row.content, row.expires_at,])
 }
 
 pub fn message_id(row: &Row) -> Result<MessageId> {

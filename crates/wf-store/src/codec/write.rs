@@ -129,8 +129,8 @@ impl Writer {
         self.close('}')
     }
 
-    /// Between two items. Nothing but an opening bracket or a name's colon can precede a first one;
-    /// after a comma that `item` has written there is nothing to add.
+    /// Between two items. Nothing but an opening bracket or a name's colon can precede a first one, and `item` may have
+    /// put the comma already.
     fn comma(&mut self) {
         if !matches!(self.0.as_bytes().last(), None | Some(b'{' | b'[' | b':' | b',')) {
             self.0.push(',');

@@ -1,0 +1,11 @@
+//! The server from outside: one binary, so that it is linked once.
+#![expect(clippy::unwrap_used, reason = "a test that finds nothing has failed")]
+
+mod support;
+
+mod bodies;
+mod documented;
+mod doors;
+mod keys;
+mod sockets;
+mod story;

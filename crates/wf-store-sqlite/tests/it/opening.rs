@@ -1,0 +1,60 @@
+//! Opening: what a second process, a newer store and an unusable directory are told. Next: `durability.rs`.
+
+use wf_store::Store;
+use wf_store_sqlite::{OpenError, SqliteStore};
+
+use crate::*;
+
+fn refusal(dir: &Path) -> String {
+    match SqliteStore::open(options(dir)) {
+        Ok(_) => "opened".to_owned(),
+        Err(error) => error.to_string().replace(&dir.display().to_string(), "DIR"),
+    }
+}
+
+#[test]
+fn a_directory_belongs_to_one_store_at_a_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let pid = std::process::id();
+    let told = format!("use the data directory DIR: another process holds it (process {pid})");
+    assert_eq!(refusal(dir.path()), told);
+    drop(store);
+    assert_eq!(refusal(dir.path()), "opened");
+}
+
+#[test]
+fn a_newer_store_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    database(dir.path()).pragma_update(None, "user_version", 99).unwrap();
+    let told = "open the store in DIR: a newer version of this program made it (schema 99, this one knows 1)";
+    assert_eq!(refusal(dir.path()), told);
+    assert!(matches!(SqliteStore::open(options(dir.path())), Err(OpenError::Newer { found: 99, known: 1, .. })));
+}
+
+#[test]
+fn an_unusable_directory_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    assert!(refusal(&file).starts_with("create the data directory DIR: "), "{}", refusal(&file));
+    std::fs::create_dir(dir.path().join("wf.lock")).unwrap();
+    assert!(refusal(dir.path()).starts_with("write to the data directory DIR: "), "{}", refusal(dir.path()));
+}
+
+#[tokio::test]
+async fn what_was_committed_is_there_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let first = fence(&store).await;
+    commit(&store, first, 3).await;
+    assert_eq!(store.secret("mac", [1; 32]).await.unwrap(), [1; 32]);
+    drop(store);
+    let store = open(dir.path());
+    let opened = store.open(PARTITION).await.unwrap();
+    assert_eq!((opened.fence.epoch, opened.fence.new_position, opened.head.next_counter), (first.epoch + 1, 3, 3));
+    assert_eq!(store.secret("mac", [2; 32]).await.unwrap(), [1; 32]);
+    let other = store.open(PARTITION + 1).await.unwrap_err();
+    assert_eq!(other.to_string(), "store: this store belongs to another partition: it has one");
+}

@@ -1,0 +1,182 @@
+//! The bench's figures as a table and as JSON. It measures nothing.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::output;
+
+use super::load::Load;
+use super::machine::Machine;
+use super::scenarios::Scenario;
+use super::waiting::Waiting;
+
+#[derive(Default)]
+pub struct Report {
+    pub machine: Machine,
+    pub bare: Option<Load>,
+    pub scenarios: Vec<Measured>,
+    pub waiting: Option<Waiting>,
+}
+
+/// One scenario's result.
+pub struct Measured {
+    pub scenario: Scenario,
+    pub clients: u32,
+    pub per_second: f64,
+    pub calls_per_second: f64,
+    /// Of all its calls.
+    pub p50: Duration,
+    pub p99: Duration,
+    pub errors: u64,
+    pub first_error: Option<String>,
+}
+
+impl Measured {
+    pub fn of(scenario: Scenario, clients: u32, load: Load) -> Measured {
+        Measured {
+            scenario,
+            clients,
+            per_second: load.per_second(),
+            calls_per_second: load.tally.calls as f64 / load.seconds,
+            p50: load.tally.latencies.quantile(0.5),
+            p99: load.tally.latencies.quantile(0.99),
+            errors: load.tally.errors,
+            first_error: load.tally.first_error,
+        }
+    }
+}
+
+impl Report {
+    pub fn to_text(&self) -> String {
+        let mut text =
+            output::table(&["", "clients", "per second", "p50 ms", "p99 ms", "of the machine", ""], self.rows());
+        text.push_str(&format!("\n\nthe machine, in the same run\n{}", output::table(&["", ""], self.machine_rows())));
+        if let Some(waiting) = &self.waiting {
+            text.push_str(&format!("\n\nwaiting instances\n{}", output::table(&["", ""], waiting_rows(waiting))));
+        }
+        text
+    }
+
+    fn rows(&self) -> Vec<Vec<String>> {
+        let row = |measured: &Measured| {
+            vec![
+                measured.scenario.explained().to_owned(),
+                measured.clients.to_string(),
+                output::grouped(measured.per_second, 0),
+                millis(measured.p50),
+                millis(measured.p99),
+                self.share(measured).map(|(share, of)| format!("{:.0} % of {of}", share * 100.0)).unwrap_or_default(),
+                problem(measured),
+            ]
+        };
+        self.scenarios.iter().map(row).collect()
+    }
+
+    /// Repeats need no disk, so HTTP is their measure; the rest is measured by the rows that it writes.
+    fn share(&self, measured: &Measured) -> Option<(f64, &'static str)> {
+        match measured.scenario {
+            Scenario::Duplicates => Some((measured.per_second / self.bare.as_ref()?.per_second(), "bare axum")),
+            Scenario::Starts => Some((measured.per_second / self.machine.sqlite_starts, "SQLite alone")),
+            _ => None,
+        }
+        .filter(|(share, _)| share.is_finite())
+    }
+
+    fn machine_rows(&self) -> Vec<Vec<String>> {
+        let mut rows = vec![
+            vec!["fdatasync of 16 KiB, p50".to_owned(), format!("{} ms", millis(self.machine.sync))],
+            vec!["fdatasync of 16 KiB, p99".to_owned(), format!("{} ms", millis(self.machine.sync_p99))],
+            vec![
+                "SQLite alone, rows of a start, 64 per transaction".to_owned(),
+                format!("{} starts/s", output::grouped(self.machine.sqlite_starts, 0)),
+            ],
+        ];
+        if let Some(bare) = &self.bare {
+            let rate = output::grouped(bare.per_second(), 0);
+            let p50 = millis(bare.tally.latencies.quantile(0.5));
+            rows.push(vec!["bare axum, same bytes".to_owned(), format!("{rate}/s, p50 {p50} ms")]);
+        }
+        rows
+    }
+
+    pub fn to_json(&self) -> Value {
+        let bare = self
+            .bare
+            .as_ref()
+            .map(|bare| json!({ "perSecond": bare.per_second(), "p50Ms": ms(bare.tally.latencies.quantile(0.5)) }));
+        json!({
+            "machine": {
+                "fdatasyncP50Ms": ms(self.machine.sync),
+                "fdatasyncP99Ms": ms(self.machine.sync_p99),
+                "sqliteStartsPerSecond": self.machine.sqlite_starts,
+                "bareAxum": bare,
+            },
+            "scenarios": self.scenarios.iter().map(|measured| self.scenario_json(measured)).collect::<Vec<_>>(),
+            "waiting": self.waiting.as_ref().map(waiting_json),
+        })
+    }
+
+    fn scenario_json(&self, measured: &Measured) -> Value {
+        let share = self.share(measured).map(|(share, of)| json!({ "share": share, "of": of }));
+        json!({
+            "name": measured.scenario.name(),
+            "clients": measured.clients,
+            "perSecond": measured.per_second,
+            "callsPerSecond": measured.calls_per_second,
+            "p50Ms": ms(measured.p50),
+            "p99Ms": ms(measured.p99),
+            "errors": measured.errors,
+            "firstError": measured.first_error,
+            "ofMachine": share,
+        })
+    }
+}
+
+fn problem(measured: &Measured) -> String {
+    match &measured.first_error {
+        None => String::new(),
+        Some(first) => format!("{} errors, the first: {}", measured.errors, output::short(first, 60)),
+    }
+}
+
+fn waiting_rows(waiting: &Waiting) -> Vec<Vec<String>> {
+    let ratio = waiting.starts_with.per_second / waiting.starts_before.per_second;
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    vec![
+        row("made", output::grouped(waiting.count as f64, 0)),
+        row("made per second", output::grouped(waiting.made_per_second, 0)),
+        row("resident memory", megabytes(waiting.resident_bytes)),
+        row("resident memory after a restart", megabytes(waiting.resident_after_restart)),
+        row("starts before", format!("{}/s", output::grouped(waiting.starts_before.per_second, 0))),
+        row(
+            "starts with them",
+            format!("{}/s ({:.0} %)", output::grouped(waiting.starts_with.per_second, 0), ratio * 100.0),
+        ),
+        row("ready again after", format!("{} ms", millis(waiting.restart))),
+    ]
+}
+
+fn waiting_json(waiting: &Waiting) -> Value {
+    json!({
+        "count": waiting.count,
+        "madePerSecond": waiting.made_per_second,
+        "residentBytes": waiting.resident_bytes,
+        "residentBytesAfterRestart": waiting.resident_after_restart,
+        "startsBeforePerSecond": waiting.starts_before.per_second,
+        "startsWithPerSecond": waiting.starts_with.per_second,
+        "readyAgainMs": ms(waiting.restart),
+    })
+}
+
+fn megabytes(bytes: Option<u64>) -> String {
+    bytes.map_or_else(|| "-".to_owned(), |bytes| format!("{} MB", bytes / 1_000_000))
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+fn millis(time: Duration) -> String {
+    format!("{:.2}", ms(time))
+}
