@@ -43,7 +43,7 @@ pub fn picture(instance: &Instance, process: Option<&Process>) -> String {
         None => instance.active_elements.iter().map(|element| row("", &element.element_id, Some(element))).collect(),
     };
     if !rows.is_empty() {
-        text.push_str("\n");
+        text.push('\n');
         text.push_str(&output::table(&["", "element", "type", "waits for", "then"], rows));
     }
     if !instance.variables.is_empty() {
