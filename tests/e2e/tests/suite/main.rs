@@ -10,6 +10,7 @@ mod database;
 mod input;
 mod kills;
 mod limits;
+mod receiver;
 mod seen;
 mod stories;
 mod stop;
