@@ -240,8 +240,13 @@ impl<'a> Draft<'a> {
         self.base.range(range)
     }
 
+    /// Up to `limit` entries from the begin.
+    pub fn first_in(&self, range: &RangeId, limit: usize) -> Run<Vec<SortKey>> {
+        self.some_in(range, None, limit)
+    }
+
     /// Up to `limit` entries after `after` (from the begin where absent).
-    pub fn first_in(&self, range: &RangeId, after: Option<&SortKey>, limit: usize) -> Run<Vec<SortKey>> {
+    pub fn some_in(&self, range: &RangeId, after: Option<&SortKey>, limit: usize) -> Run<Vec<SortKey>> {
         let mut found: Vec<SortKey> = Vec::new();
         while found.len() < limit {
             match self.next_in(range, found.last().or(after))? {

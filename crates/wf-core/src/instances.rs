@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use wf_model::{ElementIdx, Kind, Process, ROOT};
 
-use crate::command::UniqueOn;
+use crate::command::{Context, UniqueOn};
 use crate::decide::{instance_of, live_instance};
 use crate::draft::Run;
 use crate::event::What;
@@ -106,32 +106,7 @@ pub(crate) struct Beginning<'b> {
 pub(crate) fn begin(walk: &mut Walk<'_, '_>, beginning: &Beginning<'_>, unique: Option<&UniqueOn>) -> Run<Key> {
     let definition = beginning.definition;
     let key = walk.draft.next_key();
-    let instance = Instance {
-        tenant: definition.tenant.clone(),
-        process_id: definition.process_id.clone(),
-        version: definition.version,
-        started_at: walk.context.now,
-        ended_at: 0,
-        started_position: walk.context.position,
-        ended_position: 0,
-        unique: unique.map(|unique| (unique.variable.clone(), unique.value)),
-        start_correlation: beginning.correlation.clone(),
-        steps: 0,
-    };
-    walk.draft.insert_new(Scope {
-        key,
-        root: key,
-        parent: 0,
-        definition: definition.key,
-        element: ROOT,
-        state: ScopeState::Active,
-        active: 1,
-        joins: Vec::new(),
-        visits: Vec::new(),
-        lineage: beginning.lineage,
-        after: After::Nothing,
-        instance: Some(Arc::new(instance)),
-    });
+    walk.draft.insert_new(root_of(walk.context, key, beginning, unique));
     walk.draft.born(key);
     for (name, value) in beginning.variables {
         walk.draft.insert_new(Variable { scope: key, name: name.clone(), value: value.clone() });
@@ -145,17 +120,44 @@ pub(crate) fn begin(walk: &mut Walk<'_, '_>, beginning: &Beginning<'_>, unique: 
             root: key,
         })?;
     }
-    walk.draft.emit(
-        key,
-        key,
-        What::InstanceStarted {
-            process_id: definition.process_id.clone(),
-            version: definition.version,
-            variables: beginning.variables.clone(),
-        },
-    );
+    let started = What::InstanceStarted {
+        process_id: definition.process_id.clone(),
+        version: definition.version,
+        variables: beginning.variables.clone(),
+    };
+    walk.draft.emit(key, key, started);
     walk.push(Task::Arrive { scope: key, element: beginning.start, flow: None });
     Ok(key)
+}
+
+fn root_of(context: &Context, key: Key, beginning: &Beginning<'_>, unique: Option<&UniqueOn>) -> Scope {
+    let definition = beginning.definition;
+    let instance = Instance {
+        tenant: definition.tenant.clone(),
+        process_id: definition.process_id.clone(),
+        version: definition.version,
+        started_at: context.now,
+        ended_at: 0,
+        started_position: context.position,
+        ended_position: 0,
+        unique: unique.map(|unique| (unique.variable.clone(), unique.value)),
+        start_correlation: beginning.correlation.clone(),
+        steps: 0,
+    };
+    Scope {
+        key,
+        root: key,
+        parent: 0,
+        definition: definition.key,
+        element: ROOT,
+        state: ScopeState::Active,
+        active: 1,
+        joins: Vec::new(),
+        visits: Vec::new(),
+        lineage: beginning.lineage,
+        after: After::Nothing,
+        instance: Some(Arc::new(instance)),
+    }
 }
 
 pub(crate) fn cancel(walk: &mut Walk<'_, '_>, key: Key) -> Run<Outcome> {

@@ -26,7 +26,7 @@ pub(crate) fn activate(
     let mut activated = Vec::new();
     let mut after = None;
     while activated.len() < jobs_max as usize {
-        let ready = walk.draft.first_in(&range, after.as_ref(), jobs_max as usize - activated.len())?;
+        let ready = walk.draft.some_in(&range, after.as_ref(), jobs_max as usize - activated.len())?;
         let Some(last) = ready.last() else { break };
         let described = gather(&ready, |sort| describe(walk, sort.key, fetch))?;
         for mut description in described.into_iter().flatten() {
@@ -230,7 +230,7 @@ pub(crate) fn fail(
     let mut failed = give_up_lease(&job);
     failed.retries = retries;
     (failed.state, failed.due) = match (retries, backoff_ms) {
-        (0, _) => (JobState::Failed, walk.context.now),
+        (0, _) => (JobState::Failed, 0),
         (_, 0) => (JobState::Ready, 0),
         _ => (JobState::Backoff, walk.context.now.saturating_add(backoff_ms)),
     };

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::ids::{Key, Millis};
-use crate::rows::{JobState, Row, RowId, ScopeState, Text};
+use crate::rows::{Job, JobState, Row, RowId, ScopeState, Text};
 
 /// An ordered set of rows.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,37 +95,27 @@ pub fn entries(row: &Row, mut visit: impl FnMut(RangeId, SortKey)) {
         }
         Row::Element(row) => visit(RangeId::Elements(row.scope), SortKey::by_key(row.key)),
         Row::Variable(row) => visit(RangeId::Variables(row.scope), SortKey::by_name(&row.name)),
-        Row::Job(row) => match row.state {
-            JobState::Ready => visit(
-                RangeId::Ready { tenant: row.tenant.clone(), job_type: row.job_type.clone() },
-                SortKey::by_rank(-i64::from(row.priority), row.key),
-            ),
-            JobState::Activated => visit(RangeId::Due(Due::Leases), SortKey::by_rank(row.due, row.key)),
-            JobState::Backoff => visit(RangeId::Due(Due::Backoffs), SortKey::by_rank(row.due, row.key)),
-            JobState::Completed | JobState::Canceled => {
-                visit(RangeId::Due(Due::FinishedJobs), SortKey::by_rank(row.due, row.key));
-            }
-            JobState::Failed | JobState::ErrorThrown => (),
-        },
+        Row::Job(row) => {
+            let (range, sort) = match row.state {
+                JobState::Ready => (ready(row), SortKey::by_rank(-i64::from(row.priority), row.key)),
+                JobState::Activated => (RangeId::Due(Due::Leases), SortKey::by_rank(row.due, row.key)),
+                JobState::Backoff => (RangeId::Due(Due::Backoffs), SortKey::by_rank(row.due, row.key)),
+                JobState::Completed | JobState::Canceled => {
+                    (RangeId::Due(Due::FinishedJobs), SortKey::by_rank(row.due, row.key))
+                }
+                JobState::Failed | JobState::ErrorThrown => return,
+            };
+            visit(range, sort);
+        }
         Row::Step(row) => visit(RangeId::Steps(row.job), SortKey::by_name(&row.name)),
         Row::Timer(row) => visit(RangeId::Due(Due::Timers), SortKey::by_rank(row.due, row.key)),
-        Row::Subscription(row) => visit(
-            RangeId::Subscriptions {
-                tenant: row.tenant.clone(),
-                message: row.message.clone(),
-                correlation_key: row.correlation_key.clone(),
-            },
-            SortKey::by_key(row.key),
-        ),
+        Row::Subscription(row) => {
+            let (tenant, message, correlation_key) = by_key(&row.tenant, &row.message, &row.correlation_key);
+            visit(RangeId::Subscriptions { tenant, message, correlation_key }, SortKey::by_key(row.key));
+        }
         Row::Message(row) => {
-            visit(
-                RangeId::Buffered {
-                    tenant: row.tenant.clone(),
-                    message: row.name.clone(),
-                    correlation_key: row.correlation_key.clone(),
-                },
-                SortKey::by_key(row.key),
-            );
+            let (tenant, message, correlation_key) = by_key(&row.tenant, &row.name, &row.correlation_key);
+            visit(RangeId::Buffered { tenant, message, correlation_key }, SortKey::by_key(row.key));
             visit(RangeId::Due(Due::Messages), SortKey::by_rank(row.expires_at, row.key));
         }
         Row::MessageId(row) => {
@@ -135,6 +125,14 @@ pub fn entries(row: &Row, mut visit: impl FnMut(RangeId, SortKey)) {
         Row::FollowUp(row) => visit(RangeId::FollowUps, SortKey::by_key(row.key)),
         Row::StartLock(_) | Row::Unique(_) | Row::Incident(_) => (),
     }
+}
+
+fn ready(job: &Job) -> RangeId {
+    RangeId::Ready { tenant: job.tenant.clone(), job_type: job.job_type.clone() }
+}
+
+fn by_key(tenant: &Text, message: &Text, correlation_key: &Text) -> (Text, Text, Text) {
+    (tenant.clone(), message.clone(), correlation_key.clone())
 }
 
 /// The row that stands at `sort` in `range`; `None` only for a malformed name.

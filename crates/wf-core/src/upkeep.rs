@@ -93,7 +93,7 @@ fn purge(walk: &mut Walk<'_, '_>, before: Millis, rows_max: u32) -> Run<bool> {
         // A received message id carries its own end; the rest ends with retention.
         let limit = if kind == Due::MessageIds { walk.context.now } else { before };
         let range = RangeId::Due(kind);
-        let oldest = walk.draft.first_in(&range, None, rows_max as usize)?;
+        let oldest = walk.draft.first_in(&range, rows_max as usize)?;
         let over = oldest.iter().take_while(|sort| due_at(sort) <= limit);
         let ids: Vec<RowId> = over.filter_map(|sort| row_at(&range, sort)).collect();
         gather(&ids, |id| walk.draft.row(id))?;

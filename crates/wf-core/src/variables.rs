@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use wf_feel::Value;
-use wf_model::Mapping;
+use wf_model::{Element as Node, Mapping};
 
 use crate::draft::Run;
 use crate::expressions::{Halt, Place, Step};
 use crate::ids::Key;
 use crate::ranges::{RangeId, SortKey};
 use crate::rows::{IncidentKind, Json, RowId, Scope, Text, Variable, Variables};
-use crate::walk::Walk;
+use crate::walk::{Here, Walk};
 
 impl Walk<'_, '_> {
     /// The value in the nearest scope from `scope` up.
@@ -120,34 +120,51 @@ impl Walk<'_, '_> {
         Ok(found.into_iter().collect())
     }
 
+    /// Local variables of an element that is entered. A nested target begins empty: what is around it stays there.
+    pub(crate) fn map_inputs(&mut self, here: &Here, node: &Node) -> Step<Variables> {
+        self.map(&node.inputs, here.place(), |_, _| Ok(None))
+    }
+
+    /// What goes up from an element that is left, which has seen `locals`. A nested target keeps the members beside it.
+    pub(crate) fn map_outputs(&mut self, here: &Here, node: &Node, locals: &Variables) -> Step<Variables> {
+        let scope = here.scope.key;
+        self.map(&node.outputs, here.place_with(locals), |walk, name| walk.variable(scope, name))
+    }
+
     /// Evaluates mappings in order; a later one sees the results of earlier ones. The result is sorted by name.
-    pub(crate) fn map_variables(&mut self, mappings: &[Mapping], place: Place<'_>) -> Step<Variables> {
+    fn map(
+        &mut self,
+        mappings: &[Mapping],
+        place: Place<'_>,
+        before: impl Fn(&Self, &Text) -> Run<Option<Json>>,
+    ) -> Step<Variables> {
         let mut seen = place.locals.clone();
         let mut results = Variables::new();
         for mapping in mappings {
             let here = Place { locals: &seen, scope: place.scope };
             let value = self.evaluate(&mapping.source, here).map_err(as_mapping)?;
             let Some((name, path)) = mapping.target.split_first() else { continue };
-            let value = self.nest(name, path, value, here)?;
+            let value = match path {
+                [] => value,
+                path => {
+                    let known = seen.iter().find(|(local, _)| local == name).map(|(_, json)| json.clone());
+                    let old = known.map_or_else(|| before(self, name), |json| Ok(Some(json)))?;
+                    nest(name, path, old, value)?
+                }
+            };
             let json: Json = value.to_json().map_err(|error| mapping_failed(name, &error.to_string()))?.into();
             insert_sorted(&mut seen, name.clone(), json.clone());
             insert_sorted(&mut results, name.clone(), json);
         }
         Ok(results)
     }
+}
 
-    /// `a.b.c = value`: the other members of `a` and `a.b` stay.
-    fn nest(&mut self, name: &Text, path: &[Text], value: Value, place: Place<'_>) -> Step<Value> {
-        if path.is_empty() {
-            return Ok(value);
-        }
-        let old = match place.locals.iter().find(|(local, _)| local == name) {
-            Some((_, json)) => Some(json.clone()),
-            None => self.variable(place.scope, name)?,
-        };
-        let old = old.map_or(Ok(Value::Null), |json| Value::from_json(&json));
-        Ok(put_path(old.map_err(|error| mapping_failed(name, &error.to_string()))?, path, value))
-    }
+/// `a.b.c = value` where `a` was `old`.
+fn nest(name: &str, path: &[Text], old: Option<Json>, value: Value) -> Step<Value> {
+    let old = old.map_or(Ok(Value::Null), |json| Value::from_json(&json));
+    let old = old.map_err(|error| mapping_failed(name, &error.to_string()))?;
+    Ok(put_path(old, path, value))
 }
 
 fn put_path(old: Value, path: &[Text], value: Value) -> Value {

@@ -1,11 +1,15 @@
 //! One binary for all tests of the state machine: what is linked once is built fast.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
 mod common;
 
 mod budgets;
 mod corpus;
+mod deployment;
 mod errors;
 mod flow;
+mod golden;
 mod jobs;
 mod messages;
 mod random;

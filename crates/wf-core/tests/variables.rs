@@ -79,6 +79,22 @@ fn nested_targets() {
     }
 }
 
+/// A nested input begins empty: what stands around it is not copied into the element.
+#[test]
+fn nested_inputs() {
+    let mut world = World::with(&[(
+        "p",
+        "start s -> a
+         job a -> e
+         in o.m = 1
+         in o.n = o.m + 1
+         end e",
+    )]);
+    let instance = world.start("p", "o={\"x\":5}");
+    assert_eq!(world.activate("a", "w", 1)[0].variables, vec![("o".into(), "{\"m\":1,\"n\":2}".into())]);
+    assert_eq!(world.variables(instance), "{o:{\"x\":5}}");
+}
+
 /// The worker sees what is visible from its element, the nearest first, or what it asks for.
 #[test]
 fn what_a_worker_sees() {

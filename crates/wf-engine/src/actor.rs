@@ -13,7 +13,7 @@ use wf_core::RangeId;
 use wf_store::{Batch, CommitError, Opened};
 
 use crate::due::Place;
-use crate::engine::{EngineError, Shared};
+use crate::engine::{End, EngineError, Shared};
 use crate::envelope::{Asked, Envelope, Reply};
 use crate::options::Options;
 use crate::partition::Partition;
@@ -138,8 +138,13 @@ impl Actor {
         }
     }
 
-    async fn run(mut self) {
-        let _stopped = Stopped(self.shared.clone());
+    async fn run(self) {
+        let _stopped = Stopped(self.shared.end.clone());
+        // It is gone, and its hold on the store, before anybody hears that it has stopped.
+        self.work_on().await;
+    }
+
+    async fn work_on(mut self) {
         let mut arrived = Vec::with_capacity(self.options.turn_max);
         loop {
             self.work().await;
@@ -170,6 +175,11 @@ impl Actor {
                 }
                 () = tokio::time::sleep_until(wake.into()) => (),
             }
+        }
+        self.shared.ready.store(false, Ordering::Release);
+        if let Some(sweeping) = self.sweeping.take() {
+            sweeping.abort();
+            let _ = sweeping.await;
         }
     }
 
@@ -356,13 +366,11 @@ impl Actor {
 }
 
 /// Says that the actor has stopped, however it came to that.
-struct Stopped(Arc<Shared>);
+struct Stopped(Arc<End>);
 
 impl Drop for Stopped {
     fn drop(&mut self) {
-        self.0.ready.store(false, Ordering::Release);
-        self.0.is_stopped.store(true, Ordering::Release);
-        self.0.stopped.notify_waiters();
+        self.0.tell();
     }
 }
 

@@ -48,11 +48,34 @@ pub struct Shared {
     /// Command time of the last committed turn: the doors' time never stands behind it.
     pub last_time: AtomicI64,
     pub stopping: Notify,
-    pub stopped: Notify,
-    pub is_stopped: AtomicBool,
+    pub end: Arc<End>,
     in_flight: InFlight,
     wait_ms: u64,
     mailbox_max: usize,
+}
+
+/// The actor's end. It holds no store: who hears of it may open the store again.
+#[derive(Default)]
+pub struct End {
+    has_come: AtomicBool,
+    coming: Notify,
+}
+
+impl End {
+    pub fn tell(&self) {
+        self.has_come.store(true, Ordering::Release);
+        self.coming.notify_waiters();
+    }
+
+    async fn wait(&self) {
+        while !self.has_come.load(Ordering::Acquire) {
+            let coming = self.coming.notified();
+            if self.has_come.load(Ordering::Acquire) {
+                break;
+            }
+            coming.await;
+        }
+    }
 }
 
 impl Engine {
@@ -68,8 +91,7 @@ impl Engine {
             outbox_filled: Notify::new(),
             ready: AtomicBool::new(false),
             stopping: Notify::new(),
-            stopped: Notify::new(),
-            is_stopped: AtomicBool::new(false),
+            end: Arc::new(End::default()),
             in_flight: InFlight::default(),
             wait_ms: options.wait_ms,
             mailbox_max: options.mailbox_max,
@@ -152,7 +174,7 @@ impl Engine {
 
     /// The engine takes requests and its last commit succeeded.
     pub fn is_ready(&self) -> bool {
-        self.shared.ready.load(Ordering::Acquire)
+        self.shared.ready.load(Ordering::Acquire) && !self.mailbox.is_closed()
     }
 
     /// Envelopes that wait and the most that may.
@@ -160,16 +182,10 @@ impl Engine {
         (self.shared.mailbox_max - self.mailbox.capacity(), self.shared.mailbox_max)
     }
 
-    /// Refuses new requests, finishes those in the mailbox, commits, stops.
+    /// Refuses new requests, finishes those in the mailbox, commits, stops. The actor has let go of the store then.
     pub async fn shutdown(&self) {
         self.shared.stopping.notify_one();
-        while !self.shared.is_stopped.load(Ordering::Acquire) {
-            let stopped = self.shared.stopped.notified();
-            if self.shared.is_stopped.load(Ordering::Acquire) {
-                break;
-            }
-            stopped.await;
-        }
+        self.shared.end.wait().await;
     }
 }
 

@@ -4,16 +4,18 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use foldhash::fast::RandomState;
+
 /// Looked up by key only, never iterated: its order is nobody's business.
 pub struct Generations<K, V> {
-    young: HashMap<K, V>,
-    old: HashMap<K, V>,
+    young: HashMap<K, V, RandomState>,
+    old: HashMap<K, V, RandomState>,
     half_max: usize,
 }
 
 impl<K: Eq + Hash + Clone, V> Generations<K, V> {
     pub fn new(entries_max: usize) -> Generations<K, V> {
-        Generations { young: HashMap::new(), old: HashMap::new(), half_max: (entries_max / 2).max(1) }
+        Generations { young: HashMap::default(), old: HashMap::default(), half_max: (entries_max / 2).max(1) }
     }
 
     pub fn get(&self, key: &K) -> Option<&V> {

@@ -19,6 +19,10 @@ use clap::Parser;
 use cli::{Cli, Command};
 use output::{Done, Failure};
 
+/// Rows and batches are made on one thread and freed on another, which the system allocator pays for dearly.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     match run(cli.command) {

@@ -7,7 +7,7 @@ use crate::draft::Run;
 use crate::event::What;
 use crate::expressions::{Halt, Place, Step};
 use crate::ids::{Key, Millis};
-use crate::rows::{Attached, AttachedKind, IncidentKind, Subscription, Text, Timer, Variables};
+use crate::rows::{Attached, AttachedKind, IncidentKind, Subscription, Text, Timer};
 
 /// What an element will wait for.
 pub(super) struct Plan {
@@ -23,8 +23,7 @@ enum Wait {
 impl Walk<'_, '_> {
     /// Evaluated in the scope, before the activity's input mappings.
     pub(super) fn plan_boundaries(&mut self, here: &Here, node: &Node) -> Step<Vec<Plan>> {
-        let nothing = Variables::new();
-        let place = Place { locals: &nothing, scope: here.scope.key };
+        let place = here.place();
         let mut plans = Vec::with_capacity(node.boundaries.len());
         for index in &node.boundaries {
             let Some(Kind::Boundary(Boundary { trigger, .. })) = here.node(*index).map(|node| &node.kind) else {
@@ -41,8 +40,7 @@ impl Walk<'_, '_> {
 
     /// The catch events behind an event-based gateway.
     pub(super) fn plan_branches(&mut self, here: &Here, node: &Node) -> Step<Vec<Plan>> {
-        let nothing = Variables::new();
-        let place = Place { locals: &nothing, scope: here.scope.key };
+        let place = here.place();
         let mut plans = Vec::with_capacity(node.outgoing.len());
         for flow in &node.outgoing {
             let Some(target) = here.process.flow(*flow).map(|flow| flow.target) else { continue };
@@ -94,28 +92,29 @@ impl Walk<'_, '_> {
     }
 
     pub(super) fn attach(&mut self, here: &Here, host: Key, plans: Vec<Plan>) -> Run<Vec<Attached>> {
+        let (scope, root) = (here.scope.key, here.scope.root);
         let mut attached = Vec::with_capacity(plans.len());
         for Plan { target, wait } in plans {
             let key = self.draft.next_key();
             let kind = match wait {
                 Wait::Timer { due, repeats, interval } => {
-                    self.insert_timer(
-                        here,
-                        Timer {
-                            key,
-                            host,
-                            scope: here.scope.key,
-                            root: here.scope.root,
-                            target,
-                            due,
-                            repeats,
-                            interval,
-                        },
-                    );
+                    self.start_timer(here, Timer { key, host, scope, root, target, due, repeats, interval });
                     AttachedKind::Timer
                 }
-                Wait::Message { name, correlation_key } => {
-                    self.open_subscription(here, host, key, target, name, correlation_key)?;
+                Wait::Message { name: message, correlation_key } => {
+                    let tenant = self.tenant_of(root)?;
+                    let process_id = here.process.process_id.clone();
+                    self.open_subscription(Subscription {
+                        key,
+                        host,
+                        scope,
+                        root,
+                        tenant,
+                        process_id,
+                        message,
+                        correlation_key,
+                        target,
+                    });
                     AttachedKind::Subscription
                 }
             };
@@ -124,40 +123,22 @@ impl Walk<'_, '_> {
         Ok(attached)
     }
 
-    pub(super) fn insert_timer(&mut self, here: &Here, timer: Timer) {
-        let element_id = here.node(timer.target).map_or_else(|| Text::from(""), |node| node.id.clone());
-        self.draft.emit(timer.root, timer.key, What::TimerScheduled { element_id, due: timer.due });
+    fn start_timer(&mut self, here: &Here, timer: Timer) {
+        self.tell_scheduled(here, &timer);
         self.draft.insert_new(timer);
     }
 
-    fn open_subscription(
-        &mut self,
-        here: &Here,
-        host: Key,
-        key: Key,
-        target: ElementIdx,
-        message: Text,
-        correlation_key: Text,
-    ) -> Run<()> {
-        let tenant = self.tenant_of(here.scope.root)?;
-        self.draft.emit(
-            here.scope.root,
-            key,
-            What::SubscriptionOpened { message: message.clone(), correlation_key: correlation_key.clone() },
-        );
-        self.draft.insert_new(Subscription {
-            key,
-            host,
-            scope: here.scope.key,
-            root: here.scope.root,
-            tenant,
-            process_id: here.process.process_id.clone(),
-            message,
-            correlation_key,
-            target,
-        });
-        self.push(Task::MatchBuffered { subscription: key });
-        Ok(())
+    pub(super) fn tell_scheduled(&mut self, here: &Here, timer: &Timer) {
+        let scheduled = What::TimerScheduled { element_id: here.id_of(timer.target), due: timer.due };
+        self.draft.emit(timer.root, timer.key, scheduled);
+    }
+
+    fn open_subscription(&mut self, open: Subscription) {
+        let opened =
+            What::SubscriptionOpened { message: open.message.clone(), correlation_key: open.correlation_key.clone() };
+        self.draft.emit(open.root, open.key, opened);
+        self.push(Task::MatchBuffered { subscription: open.key });
+        self.draft.insert_new(open);
     }
 
     /// Closes timers and subscriptions; those that are gone already are no matter.

@@ -50,9 +50,8 @@ impl Walk<'_, '_> {
             Kind::CatchMessage(_) | Kind::CatchTimer(_) | Kind::EventGateway => self.enter_wait(here, index, node),
             Kind::Start(Start::None | Start::Message(_)) | Kind::Pass => self.pass(here, node, &Variables::new()),
             Kind::Script { expression, result } => {
-                let inputs =
-                    self.map_variables(&node.inputs, Place { locals: &Variables::new(), scope: here.scope.key })?;
-                let value = self.evaluate_json(expression, Place { locals: &inputs, scope: here.scope.key })?;
+                let inputs = self.map_inputs(here, node)?;
+                let value = self.evaluate_json(expression, here.place_with(&inputs))?;
                 self.pass_with(here, node, inputs, &vec![(result.clone(), value)])
             }
             Kind::Exclusive { default } => self.choose(here, node, *default),
@@ -60,7 +59,7 @@ impl Walk<'_, '_> {
             Kind::End(End::None) => Ok(self.end(here, node)?),
             Kind::End(End::Terminate) => Ok(self.end_scope_by_force(here, node)?),
             Kind::End(End::Error { code }) => {
-                let code = self.evaluate_text(code, Place { locals: &Variables::new(), scope: here.scope.key })?;
+                let code = self.evaluate_text(code, here.place())?;
                 self.throw_from(here, node, &code)
             }
             // A boundary event has no incoming flow; its trigger leaves it.
@@ -69,8 +68,8 @@ impl Walk<'_, '_> {
     }
 
     fn enter_job(&mut self, here: &Here, index: ElementIdx, node: &Node, spec: &JobSpec) -> Step<()> {
-        let inputs = self.map_variables(&node.inputs, Place { locals: &Variables::new(), scope: here.scope.key })?;
-        let job = self.new_job(spec, Place { locals: &inputs, scope: here.scope.key })?;
+        let inputs = self.map_inputs(here, node)?;
+        let job = self.new_job(spec, here.place_with(&inputs))?;
         let plans = self.plan_boundaries(here, node)?;
         let key = self.draft.next_key();
         let job = self.insert_job(here, index, node, key, job)?;
@@ -144,7 +143,7 @@ impl Walk<'_, '_> {
     }
 
     fn enter_scope(&mut self, here: &Here, index: ElementIdx, node: &Node) -> Step<()> {
-        let inputs = self.map_variables(&node.inputs, Place { locals: &Variables::new(), scope: here.scope.key })?;
+        let inputs = self.map_inputs(here, node)?;
         let plans = self.plan_boundaries(here, node)?;
         let lineage = self.next_lineage(here.scope.key, index, node)?;
         let key = self.draft.next_key();
@@ -172,7 +171,7 @@ impl Walk<'_, '_> {
     }
 
     fn enter_wait(&mut self, here: &Here, index: ElementIdx, node: &Node) -> Step<()> {
-        let inputs = self.map_variables(&node.inputs, Place { locals: &Variables::new(), scope: here.scope.key })?;
+        let inputs = self.map_inputs(here, node)?;
         let mut plans = self.plan_own(here, index, node, &inputs)?;
         plans.extend(self.plan_boundaries(here, node)?);
         let key = self.draft.next_key();
@@ -208,7 +207,7 @@ impl Walk<'_, '_> {
     }
 
     fn plan_own(&mut self, here: &Here, index: ElementIdx, node: &Node, inputs: &Variables) -> Step<Vec<Plan>> {
-        let place = Place { locals: inputs, scope: here.scope.key };
+        let place = here.place_with(inputs);
         match &node.kind {
             Kind::CatchMessage(message) => Ok(vec![self.plan_message(message, index, place)?]),
             Kind::CatchTimer(timer) => Ok(vec![self.plan_timer(timer, index, place)?]),

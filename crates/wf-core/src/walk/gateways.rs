@@ -6,16 +6,14 @@ use wf_model::{Element as Node, ElementIdx, FlowIdx, Kind};
 use super::{Here, Walk};
 use crate::draft::Run;
 use crate::event::What;
-use crate::expressions::{Halt, Place, Step};
-use crate::rows::{IncidentKind, Variables};
+use crate::expressions::{Halt, Step};
+use crate::rows::IncidentKind;
 
 impl Walk<'_, '_> {
     /// Conditions in the order of the file; the default flow only when none holds.
     pub(super) fn choose(&mut self, here: &Here, node: &Node, default: Option<FlowIdx>) -> Step<()> {
-        let nothing = Variables::new();
-        let place = Place { locals: &nothing, scope: here.scope.key };
         for flow in node.outgoing.iter().filter(|flow| Some(**flow) != default) {
-            if self.holds(here, *flow, place)? {
+            if self.holds(here, *flow)? {
                 return Ok(self.take(here, node, *flow)?);
             }
         }
@@ -29,10 +27,10 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn holds(&mut self, here: &Here, flow: FlowIdx, place: Place<'_>) -> Step<bool> {
+    fn holds(&mut self, here: &Here, flow: FlowIdx) -> Step<bool> {
         let Some(flow) = here.process.flow(flow) else { return Ok(false) };
         let Some(condition) = &flow.condition else { return Ok(true) };
-        let value = match self.evaluate(condition, place) {
+        let value = match self.evaluate(condition, here.place()) {
             Ok(value) => value,
             Err(Halt::Incident(_, message)) => return Err(Halt::Incident(IncidentKind::Condition, message)),
             Err(stop) => return Err(stop),

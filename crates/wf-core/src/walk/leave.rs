@@ -5,7 +5,7 @@ use wf_model::{Element as Node, FlowIdx, ROOT};
 use super::{Here, Task, Walk};
 use crate::draft::Run;
 use crate::event::What;
-use crate::expressions::{Halt, Place, Step};
+use crate::expressions::{Halt, Step};
 use crate::ids::Key;
 use crate::instances::find_definition;
 use crate::messages::StartNext;
@@ -27,15 +27,13 @@ impl Walk<'_, '_> {
     /// With output mappings only what they map goes up. Without, all results do, but for those whose name is a local
     /// variable: they end with the element.
     fn write_results(&mut self, here: &Here, node: &Node, locals: Variables, results: &Variables) -> Step<()> {
-        let scope = here.scope.key;
         let up = if node.outputs.is_empty() {
             let is_local = |name: &Text| locals.binary_search_by(|(local, _)| local.cmp(name)).is_ok();
             results.iter().filter(|(name, _)| !is_local(name)).cloned().collect()
         } else {
-            let seen = merged(locals, results);
-            self.map_variables(&node.outputs, Place { locals: &seen, scope })?
+            self.map_outputs(here, node, &merged(locals, results))?
         };
-        Ok(self.merge_variables(scope, here.scope.root, &up)?)
+        Ok(self.merge_variables(here.scope.key, here.scope.root, &up)?)
     }
 
     /// A waiting element is done, with the variables that came with it. An output mapping that fails leaves it

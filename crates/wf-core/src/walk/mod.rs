@@ -18,9 +18,10 @@ use wf_model::{Element as Node, ElementIdx, FlowIdx, Kind, Process};
 use crate::command::Context;
 use crate::draft::{Draft, Run};
 use crate::event::What;
+use crate::expressions::Place;
 use crate::ids::Key;
 use crate::messages::StartNext;
-use crate::rows::{FollowUp, Instance, RowId, Scope, ScopeState, Work};
+use crate::rows::{FollowUp, Instance, RowId, Scope, ScopeState, Text, Variables, Work};
 pub use enter::json_string;
 
 /// Element steps of one command; the rest becomes follow-ups.
@@ -126,7 +127,10 @@ impl<'d, 'a> Walk<'d, 'a> {
     }
 
     pub(crate) fn schedule(&mut self, scope: Key, work: Work) -> Run<()> {
-        let root = self.draft.get::<Scope>(&RowId::Scope(scope))?.map_or(0, |scope| scope.root);
+        let root = match scope {
+            0 => 0,
+            scope => self.draft.get::<Scope>(&RowId::Scope(scope))?.map_or(0, |scope| scope.root),
+        };
         let key = self.draft.next_key();
         self.draft.insert_new(FollowUp { key, root, scope, work });
         self.draft.emit(root, key, What::FollowUpScheduled);
@@ -194,8 +198,23 @@ impl<'d, 'a> Walk<'d, 'a> {
 }
 
 impl Here {
+    /// Where the scope's expressions are evaluated.
+    pub(crate) fn place(&self) -> Place<'static> {
+        static NOTHING: Variables = Variables::new();
+        self.place_with(&NOTHING)
+    }
+
+    /// The same behind variables that are not yet rows.
+    pub(crate) fn place_with<'p>(&self, locals: &'p Variables) -> Place<'p> {
+        Place { locals, scope: self.scope.key }
+    }
+
     pub(crate) fn node(&self, index: ElementIdx) -> Option<&Node> {
         self.process.element(index)
+    }
+
+    pub(crate) fn id_of(&self, index: ElementIdx) -> Text {
+        self.node(index).map_or_else(|| Text::from(""), |node| node.id.clone())
     }
 
     /// A sub-process: its element has a scope of its own under the same key.

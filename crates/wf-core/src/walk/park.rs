@@ -65,7 +65,7 @@ impl Walk<'_, '_> {
         message: &str,
     ) -> Run<Key> {
         let root = here.scope.root;
-        let element_id = here.node(node).map_or_else(|| Text::from(""), |node| node.id.clone());
+        let element_id = here.id_of(node);
         let incident = Incident {
             key: self.draft.next_key(),
             tenant: self.tenant_of(root)?,

@@ -56,7 +56,7 @@ impl Walk<'_, '_> {
 
     /// The elements of this slice and what hangs on them.
     fn ask_for_content(&self, scope: Key, limit: usize) -> Run<()> {
-        let sorts = self.draft.first_in(&RangeId::Elements(scope), None, limit)?;
+        let sorts = self.draft.first_in(&RangeId::Elements(scope), limit)?;
         let elements = gather(sorts, |sort| self.draft.get::<Element>(&RowId::Element { scope, key: sort.key }))?;
         gather(elements.iter().flatten().flat_map(|element| hangs_on(element)), |id| self.draft.row(&id))?;
         Ok(())

@@ -24,7 +24,7 @@ impl Walk<'_, '_> {
         let id = RowId::Element { scope: subscription.scope, key: subscription.host };
         let Some(host) = self.draft.get::<Element>(&id)? else { return Ok(false) };
         let Some(here) = self.here(subscription.scope)? else { return Ok(false) };
-        let element_id = here.node(subscription.target).map_or_else(|| Text::from(""), |node| node.id.clone());
+        let element_id = here.id_of(subscription.target);
         let correlated = What::MessageCorrelated { name: subscription.message.clone(), element_id };
         self.draft.emit(subscription.root, subscription.key, correlated);
         self.note_reached(message.key, subscription.root);
@@ -77,14 +77,14 @@ impl Walk<'_, '_> {
     pub(crate) fn fire(&mut self, timer: &Timer) -> Run<bool> {
         let id = RowId::Element { scope: timer.scope, key: timer.host };
         let (Some(here), Some(host)) = (self.here(timer.scope)?, self.draft.get::<Element>(&id)?) else {
+            // Nobody waits for it: it goes, so that it is not tried for ever.
             self.draft.delete(timer.id())?;
-            return Ok(false);
+            return Ok(true);
         };
         if !self.is_live(timer.scope)? {
             return Ok(false);
         }
-        let element_id = here.node(timer.target).map_or_else(|| Text::from(""), |node| node.id.clone());
-        self.draft.emit(timer.root, timer.key, What::TimerFired { element_id });
+        self.draft.emit(timer.root, timer.key, What::TimerFired { element_id: here.id_of(timer.target) });
         let host = self.rearm(&here, timer, &host)?;
         self.trigger(&here, &host, timer.target, &Variables::new())?;
         Ok(true)
@@ -97,9 +97,9 @@ impl Walk<'_, '_> {
         };
         if let Some(due) = next {
             let repeats = if timer.repeats == ENDLESS { ENDLESS } else { timer.repeats - 1 };
-            let element_id = here.node(timer.target).map_or_else(|| Text::from(""), |node| node.id.clone());
-            self.draft.emit(timer.root, timer.key, What::TimerScheduled { element_id, due });
-            self.draft.put(Timer { due, repeats, ..timer.clone() })?;
+            let next = Timer { due, repeats, ..timer.clone() };
+            self.tell_scheduled(here, &next);
+            self.draft.put(next)?;
             return Ok(host.clone());
         }
         self.draft.delete(timer.id())?;

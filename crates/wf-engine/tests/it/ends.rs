@@ -112,6 +112,17 @@ async fn a_full_mailbox_is_overloaded() {
     assert_eq!(world.end().await.count("instance.started"), 21 - overloaded);
 }
 
+/// What is opened next finds the store free.
+#[tokio::test]
+async fn after_a_shutdown_nobody_holds_the_store() {
+    for _ in 0..20 {
+        let World { stage, engine } = World::new().await;
+        engine.shutdown().await;
+        drop(engine);
+        assert_eq!(std::sync::Arc::strong_count(&stage), 1);
+    }
+}
+
 /// The last handle is dropped without a word: the actor ends, and the store is free.
 #[tokio::test]
 async fn an_engine_that_is_dropped_ends() {

@@ -99,6 +99,31 @@ async fn l1_6_a_failed_turn_is_answered_truthfully_and_its_repeats_have_one_effe
     }
 }
 
+/// L2.4: whatever must be run again, and be it one by one, keeps its place.
+#[tokio::test]
+async fn l2_4_what_is_executed_again_keeps_its_order() {
+    for fault in [Fault::Conflict, Fault::Rejected] {
+        let world = World::new().await;
+        let instance = world.start("order").await;
+        let set = |value: &str| set_variable(instance, "x", value);
+        world.stage.rule(|batch| {
+            let is_poison = batch.log.iter().any(|entry| entry.payload.contains("poison"));
+            is_poison.then_some(Fault::Rejected)
+        });
+        let first = vec![set("1"), set("2"), set("\"poison\""), set("3"), set("4")];
+        let (first, second) = two_turns(&world, fault, first, vec![set("5"), set("6")]).await;
+        let first = heard(first).await;
+        assert!(matches!(first[2], Err(Refusal::Internal { .. })), "{:?}", first[2]);
+        assert_eq!(first.iter().chain(&heard(second).await).filter(|answer| answer.is_ok()).count(), 6);
+        let log = world.stage.inner.log();
+        let sets = log.iter().filter(|entry| entry.verb == "set-variables");
+        let values: Vec<&str> =
+            sets.filter_map(|entry| entry.payload.split("\"x\":").nth(1)).map(|rest| &rest[..1]).collect();
+        assert_eq!(values, ["1", "2", "3", "4", "5", "6"], "{fault:?}");
+        world.end().await;
+    }
+}
+
 /// L2.1: a batch that the store finds in the log is loaded and executed again, until it is clear that it never goes in.
 #[tokio::test]
 async fn l2_1_a_conflict_is_executed_again_and_ends() {

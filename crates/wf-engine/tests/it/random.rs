@@ -152,7 +152,7 @@ impl Op {
         let number = |n: usize| -> u64 { parts[n].parse().unwrap() };
         let request = match parts[0] {
             "start" => start_with(parts[1], vec![("id".into(), parts[2].into())]),
-            "activate" => activate(parts[1], "w", number(2) as u32),
+            "activate" => waiting(number(2) % 2 * 4, activate(parts[1], "w", number(2) as u32)),
             "complete" => complete((number(1), number(2))),
             "fail" => fail((number(1), number(2)), number(3) as i64),
             "publish" => publish("paid", parts[1], Some(parts[2]), number(3) as i64),
