@@ -166,7 +166,7 @@ pub struct StartArgs {
     /// Version [default: the latest]
     #[arg(long)]
     pub version: Option<u32>,
-    /// Waits up to a minute for the instance's end and shows its variables
+    /// Waits up to a minute for the instance's end, and shows it
     #[arg(long = "await")]
     pub wait: bool,
     #[command(flatten)]

@@ -38,9 +38,9 @@ fn run(command: Command) -> Done {
     match command {
         Command::Dev(args) => node::dev(&args),
         Command::Server(args) => node::server(&args),
-        Command::Bench(args) => on_one_thread(bench::run(args)),
+        Command::Bench(args) => on_one_thread(or_interrupted(bench::run(args))),
         Command::BenchBare(args) => bench::bare::run(args),
-        Command::Demo(args) => on_one_thread(demo::run(args)),
+        Command::Demo(args) => on_one_thread(or_interrupted(demo::run(args))),
         other => on_one_thread(commands::run(other)),
     }
 }
@@ -49,4 +49,12 @@ fn run(command: Command) -> Done {
 fn on_one_thread(work: impl Future<Output = Done>) -> Done {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(Failure::work)?.block_on(work)
+}
+
+/// Ended early, these leave no child and no folder behind: dropping them ends and removes both.
+async fn or_interrupted(work: impl Future<Output = Done>) -> Done {
+    tokio::select! {
+        done = work => done,
+        () = process::stop_signal() => Err(Failure::work("interrupted")),
+    }
 }

@@ -37,7 +37,7 @@ pub fn server(args: &ServerArgs) -> Done {
 }
 
 fn run(config: Config, with_hints: bool) -> Done {
-    logs::init(config.log_format, "info");
+    let _logs = logs::init(config.log_format, "info");
     config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(Failure::work)?.block_on(serve(&config, with_hints))

@@ -29,6 +29,11 @@ impl Node {
     pub async fn start(args: &[String], env: &[(&str, &str)], log: Option<&Path>) -> Result<Node, Failure> {
         let binary = std::env::current_exe()?;
         let mut command = Command::new(binary);
+        // What is meant for the user's own node must not configure this one.
+        let meant_for_others = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("WF_"));
+        meant_for_others.for_each(|(name, _)| {
+            command.env_remove(name);
+        });
         command.args(args).envs(env.iter().copied()).stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
         command.stderr(log_file(log)?);
         let mut child = command.spawn()?;

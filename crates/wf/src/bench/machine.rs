@@ -6,7 +6,8 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
+use rusqlite::types::Value;
 
 use crate::output::{self, Failure};
 
@@ -26,11 +27,13 @@ pub struct Machine {
     pub sync_p99: Duration,
     /// Starts whose rows SQLite takes in a second.
     pub sqlite_starts: f64,
+    /// Whole instances of one task: the rows of a start, then those of a completion.
+    pub sqlite_whole: f64,
 }
 
 pub async fn measure(bench: &Bench) -> Result<Machine, Failure> {
     let (folder, full) = (bench.folder.clone(), bench.args.durability == "full");
-    let bar = output::progress(2, "the disk, and SQLite alone");
+    let bar = output::progress(1, "the disk, and SQLite alone");
     let work = tokio::task::spawn_blocking(move || both(folder, full));
     let machine = work.await.map_err(Failure::work)?;
     bar.finish_and_clear();
@@ -39,8 +42,11 @@ pub async fn measure(bench: &Bench) -> Result<Machine, Failure> {
 
 fn both(folder: PathBuf, full: bool) -> Result<Machine, Failure> {
     let (sync, sync_p99) = syncs(&folder.join("sync.bin"))?;
-    let sqlite_starts = inserts(&folder.join("calibration.db"), full).map_err(Failure::work)?;
-    Ok(Machine { sync, sync_p99, sqlite_starts })
+    let path = folder.join("calibration.db");
+    let sqlite_starts = inserts(&path, full, &START).map_err(Failure::work)?;
+    let whole: Vec<&str> = START.iter().chain(&COMPLETION).copied().collect();
+    let sqlite_whole = inserts(&path, full, &whole).map_err(Failure::work)?;
+    Ok(Machine { sync, sync_p99, sqlite_starts, sqlite_whole })
 }
 
 /// fdatasync of 16 KiB each, on a file that has all its blocks already.
@@ -81,7 +87,7 @@ const SCHEMA: &str = "
     CREATE TABLE audit (position INTEGER PRIMARY KEY, time INTEGER NOT NULL, actor TEXT NOT NULL, events TEXT NOT NULL,
         hash BLOB NOT NULL) STRICT;";
 
-const ROWS: [&str; 8] = [
+const START: [&str; 8] = [
     "INSERT INTO record VALUES ('default', ?1, zeroblob(32), ?2, 201, '', zeroblob(180))",
     "INSERT INTO command VALUES (?2, ?1, zeroblob(160), zeroblob(16))",
     "INSERT INTO scope VALUES (?2, 'default', 'bench-one-task', 0, ?2)",
@@ -92,7 +98,19 @@ const ROWS: [&str; 8] = [
     "INSERT INTO audit VALUES (?2, ?2, 'anonymous', hex(zeroblob(150)), zeroblob(32))",
 ];
 
-fn inserts(path: &Path, full: bool) -> rusqlite::Result<f64> {
+/// ?3 is a position of its own.
+const COMPLETION: [&str; 6] = [
+    "INSERT INTO command VALUES (?3, ?1, zeroblob(120), zeroblob(16))",
+    "INSERT INTO variable VALUES (?2, 'paid', 'true')",
+    "UPDATE job SET state = 2 WHERE key = ?2",
+    "DELETE FROM element WHERE key = ?2",
+    "UPDATE scope SET state = 1 WHERE key = ?2",
+    "INSERT INTO audit VALUES (?3, ?2, 'bench-1', hex(zeroblob(150)), zeroblob(32))",
+];
+/// Positions of completions lie beyond those of starts.
+const SECOND: i64 = 1 << 40;
+
+fn inserts(path: &Path, full: bool, rows: &[&str]) -> rusqlite::Result<f64> {
     let mut database = Connection::open(path)?;
     let synchronous = if full { "FULL" } else { "NORMAL" };
     database.execute_batch(&format!(
@@ -103,7 +121,7 @@ fn inserts(path: &Path, full: bool) -> rusqlite::Result<f64> {
     while started.elapsed() < MEASURE {
         let transaction = database.transaction()?;
         for position in next..next + BATCH {
-            one_start(&transaction, &random.key(), position)?;
+            one(&transaction, rows, &random.key(), position)?;
         }
         transaction.commit()?;
         next += BATCH;
@@ -117,16 +135,29 @@ fn inserts(path: &Path, full: bool) -> rusqlite::Result<f64> {
     Ok(rate)
 }
 
-fn one_start(transaction: &rusqlite::Transaction, key: &str, position: u64) -> rusqlite::Result<()> {
+/// All statements of one instance: its key, its position, and the position of its completion.
+fn one(transaction: &rusqlite::Transaction, rows: &[&str], key: &str, position: u64) -> rusqlite::Result<()> {
     let number = i64::try_from(position).unwrap_or(i64::MAX);
-    for (index, sql) in ROWS.iter().enumerate() {
+    // A command's id begins with its time, as ours does.
+    let id = [&position.to_be_bytes()[..], &key.as_bytes()[..8]].concat();
+    for sql in rows {
         let mut statement = transaction.prepare_cached(sql)?;
-        match index {
-            0 => statement.execute(params![key, number])?,
-            // The command's id begins with its time, as ours does.
-            1 => statement.execute(params![[&position.to_be_bytes()[..], &key.as_bytes()[..8]].concat(), number])?,
-            _ => statement.execute(params![rusqlite::types::Null, number])?,
-        };
+        for (index, value) in [Value::from(key.to_owned()), number.into(), (number + SECOND).into()].iter().enumerate()
+        {
+            if index < statement.parameter_count() {
+                statement.raw_bind_parameter(index + 1, value)?;
+            }
+        }
+        if sql.starts_with("INSERT INTO command") {
+            statement.raw_bind_parameter(1, if sql.contains("?3") { second(&id) } else { id.clone() })?;
+        }
+        statement.raw_execute()?;
     }
     Ok(())
+}
+
+fn second(id: &[u8]) -> Vec<u8> {
+    let mut id = id.to_vec();
+    id.iter_mut().last().into_iter().for_each(|byte| *byte ^= 0xff);
+    id
 }

@@ -1,14 +1,17 @@
 //! `wf start`, `wf instances`, `wf cancel`. One instance as a picture: `picture.rs`.
 
-use wf_client::{Instance, InstanceFilter, StartInstance, Started};
+use std::time::{Duration, Instant};
+
+use wf_client::{Client, Instance, InstanceFilter, StartInstance, Started};
 
 use crate::cli::{InstancesArgs, KeyArgs, Output, StartArgs};
-use crate::output::{self, Done};
+use crate::output::{self, Done, Failure};
 
-use super::{connect, pages};
+use super::{connect, pages, picture};
 
-/// The server holds a start no longer than this.
-const AWAIT_MS: u64 = 60_000;
+/// How long `--await` looks for the end, and how often.
+const AWAIT_MAX: Duration = Duration::from_secs(60);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub async fn start(args: StartArgs) -> Done {
     let start = StartInstance {
@@ -16,17 +19,42 @@ pub async fn start(args: StartArgs) -> Done {
         version: args.version,
         variables: args.variables.into_iter().collect(),
         uniqueness_key: args.unique,
-        await_ms: args.wait.then_some(AWAIT_MS),
+        await_ms: None,
     };
-    let call = connect(&args.remote)?.start(&start);
+    let client = connect(&args.remote)?;
+    let call = client.start(&start);
     let call = match args.key {
         Some(key) => call.key(key),
         None => call,
     };
     let reply = call.send().await?;
+    if args.wait {
+        return ended(&client, &reply.value, args.remote.output).await;
+    }
     match args.remote.output {
         Output::Json => output::print(&output::json(&reply.value)),
         Output::Table => output::print(&said(&reply.value, reply.replayed)),
+    }
+}
+
+/// Looks until the instance has ended: the same whether this start made it or an earlier one.
+async fn ended(client: &Client, started: &Started, output: Output) -> Done {
+    let began = Instant::now();
+    loop {
+        let instance = client.instance(&started.key).await?;
+        if instance.ended_at.is_some() {
+            return output::print(&match output {
+                Output::Json => output::json(&instance),
+                Output::Table => picture::picture(&instance, None),
+            });
+        }
+        if began.elapsed() > AWAIT_MAX {
+            let (key, seconds) = (&started.key, AWAIT_MAX.as_secs());
+            return Err(Failure::work(format!(
+                "instance {key} has not ended within {seconds} s; see `wf instance {key}`"
+            )));
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
@@ -37,11 +65,7 @@ fn said(started: &Started, replayed: bool) -> String {
         _ => "instance",
     };
     let version = started.version;
-    let head = format!("{what} {} of {} v{version}, {}", started.key, started.process_definition_id, started.state);
-    match &started.variables {
-        Some(variables) => format!("{head}\n{}", output::json(variables)),
-        None => head,
-    }
+    format!("{what} {} of {} v{version}, {}", started.key, started.process_definition_id, started.state)
 }
 
 pub async fn list(args: InstancesArgs) -> Done {

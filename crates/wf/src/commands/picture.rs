@@ -35,18 +35,21 @@ async fn process(client: &Client, instance: &Instance) -> Option<Process> {
 pub fn picture(instance: &Instance, process: Option<&Process>) -> String {
     let ended = instance.ended_at.as_ref().map(|at| format!(", ended {at}")).unwrap_or_default();
     let mut text = format!(
-        "{} v{}  {}  {}\nstarted {}{ended}\n\n",
+        "{} v{}  {}  {}\nstarted {}{ended}\n",
         instance.process_definition_id, instance.version, instance.key, instance.state, instance.started_at
     );
     let rows = match process {
         Some(process) => outline(process, ROOT, 0, instance),
         None => instance.active_elements.iter().map(|element| row("", &element.element_id, Some(element))).collect(),
     };
-    text.push_str(&output::table(&["", "element", "type", "waits for", "then"], rows));
+    if !rows.is_empty() {
+        text.push('\n');
+        text.push_str(&output::table(&["", "element", "type", "waits for", "then"], rows));
+    }
     if !instance.variables.is_empty() {
         let shown =
             instance.variables.iter().map(|(name, value)| vec![name.clone(), output::short(&value.to_string(), 80)]);
-        text.push_str(&format!("\n\n{}", output::table(&["variable", "value"], shown.collect())));
+        text.push_str(&format!("\n{}", output::table(&["variable", "value"], shown.collect())));
     }
     for incident in &instance.incidents {
         text.push_str(&format!(

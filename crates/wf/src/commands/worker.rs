@@ -19,7 +19,7 @@ use super::connect;
 const OUTPUT_BYTES_MAX: u64 = 4 << 20;
 
 pub async fn run(args: WorkerArgs) -> Done {
-    logs::init(LogFormat::Text, "warn");
+    let _logs = logs::init(LogFormat::Text, "warn");
     let mut options = WorkerOptions::of(&args.job_type);
     options.worker = args.name.unwrap_or(options.worker);
     options.concurrency = args.concurrency;
