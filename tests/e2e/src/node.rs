@@ -18,6 +18,7 @@ pub struct Setup {
     config: String,
     env: Vec<(String, String)>,
     flags: Vec<String>,
+    listen: String,
     /// What starts the binary, where it is not the test itself: `setpriv …`.
     before: Vec<String>,
 }
@@ -48,7 +49,8 @@ impl Default for Setup {
 impl Setup {
     pub fn new() -> Setup {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
-        Setup { folder, config: String::new(), env: Vec::new(), flags: Vec::new(), before: Vec::new() }
+        let listen = "127.0.0.1:0".to_owned();
+        Setup { folder, config: String::new(), env: Vec::new(), flags: Vec::new(), listen, before: Vec::new() }
     }
 
     /// More lines of `wf.toml`.
@@ -65,6 +67,12 @@ impl Setup {
 
     pub fn flag(mut self, flag: &str) -> Setup {
         self.flags.push(flag.to_owned());
+        self
+    }
+
+    /// Instead of a free port of this machine's own address.
+    pub fn listen(mut self, address: &str) -> Setup {
+        self.listen = address.to_owned();
         self
     }
 
@@ -113,18 +121,11 @@ impl Setup {
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.log_path()).expect("the log");
         let mut process = Process::start(self.command().stdout(Stdio::piped()).stderr(log));
         let mut stdout = BufReader::new(process.stdout().expect("a pipe"));
-        let mut said = String::new();
-        loop {
-            let mut line = String::new();
-            let is_over = stdout.read_line(&mut line).map_or(true, |len| len == 0);
-            if let Some(url) = line.strip_prefix("listening on ") {
-                let url = url.trim().to_owned();
-                return Ok(Node { process, api: Api::at(&url), url });
-            }
-            said.push_str(&line);
-            if is_over {
+        match read_until(&mut stdout, READY) {
+            Ok(said) => Ok(Node::at(process, &said)),
+            Err(stdout) => {
                 let stderr = self.log().split_off(said_before);
-                return Err(Ended { status: process.ends(), stdout: said, stderr });
+                Err(Ended { status: process.ends(), stdout, stderr })
             }
         }
     }
@@ -139,13 +140,37 @@ impl Setup {
                 command
             }
         };
-        command.arg("server").args(["--listen", "127.0.0.1:0", "--config", "wf.toml", "--data"]).arg(self.data());
+        command.arg("server").args(["--listen", &self.listen, "--config", "wf.toml", "--data"]).arg(self.data());
         command.args(&self.flags).envs(self.env.iter().map(|(name, value)| (name, value))).current_dir(folder);
         command
     }
 }
 
+const READY: &str = "listening on ";
+
+/// What was said up to the end of the first line with this text; an error where no such line came.
+pub fn read_until(stdout: &mut impl BufRead, text: &str) -> Result<String, String> {
+    let mut said = String::new();
+    loop {
+        let start = said.len();
+        let is_over = stdout.read_line(&mut said).map_or(true, |len| len == 0);
+        if said[start..].contains(text) {
+            return Ok(said);
+        }
+        if is_over {
+            return Err(said);
+        }
+    }
+}
+
 impl Node {
+    /// `said` ends with the line in which the node names its address.
+    pub fn at(process: Process, said: &str) -> Node {
+        let (_, url) = said.rsplit_once(READY).expect("the ready line");
+        let url = url.trim().to_owned();
+        Node { process, api: Api::at(&url), url }
+    }
+
     /// SIGKILL.
     pub fn kill(mut self) {
         self.process.kill();
