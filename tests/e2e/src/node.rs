@@ -2,7 +2,7 @@
 //! Knows the one line that a node prints when it listens. Next: the tests.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ pub struct Setup {
     env: Vec<(String, String)>,
     flags: Vec<String>,
     listen: String,
+    binary: PathBuf,
     /// What starts the binary, where it is not the test itself: `setpriv …`.
     before: Vec<String>,
 }
@@ -49,8 +50,8 @@ impl Default for Setup {
 impl Setup {
     pub fn new() -> Setup {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
-        let listen = "127.0.0.1:0".to_owned();
-        Setup { folder, config: String::new(), env: Vec::new(), flags: Vec::new(), listen, before: Vec::new() }
+        let (listen, binary) = ("127.0.0.1:0".to_owned(), wf_binary());
+        Setup { folder, config: String::new(), env: vec![], flags: vec![], listen, binary, before: vec![] }
     }
 
     /// More lines of `wf.toml`.
@@ -73,6 +74,12 @@ impl Setup {
     /// Instead of a free port of this machine's own address.
     pub fn listen(mut self, address: &str) -> Setup {
         self.listen = address.to_owned();
+        self
+    }
+
+    /// A copy of the binary in another place.
+    pub fn binary(mut self, path: &Path) -> Setup {
+        self.binary = path.to_owned();
         self
     }
 
@@ -133,10 +140,10 @@ impl Setup {
     fn command(&self) -> Command {
         let folder = self.folder.path();
         let mut command = match self.before.split_first() {
-            None => wf(),
+            None => clean(Command::new(&self.binary)),
             Some((program, words)) => {
                 let mut command = clean(Command::new(program));
-                command.args(words).arg(wf_binary());
+                command.args(words).arg(&self.binary);
                 command
             }
         };
