@@ -14,7 +14,7 @@ use wf_store_sqlite::SqliteStore;
 use crate::cli::{NodeArgs, ServerArgs};
 use crate::config::{self, Config, StoreChoice};
 use crate::output::{self, Done, Failure};
-use crate::process::{READY, stop_signal};
+use crate::process::{READY, stop_signal, survive_file_limits};
 use crate::{hints, logs};
 
 /// The first secret of a store; records carry its number, so that another may follow.
@@ -44,6 +44,8 @@ fn run(config: Config, with_hints: bool) -> Done {
 }
 
 async fn serve(config: &Config, with_hints: bool) -> Done {
+    let stop = stop_signal();
+    survive_file_limits();
     // Before the store is touched: an address in use is the likeliest mistake.
     let listener = TcpListener::bind(config.listen).await;
     let listener = listener.map_err(|error| Failure::work(format!("listen on {}: {error}", config.listen)))?;
@@ -66,7 +68,7 @@ async fn serve(config: &Config, with_hints: bool) -> Done {
     if with_hints {
         output::print(&hints::commands(&url, &config.data))?;
     }
-    let served = Server::serve(listener, app, stop_signal()).await;
+    let served = Server::serve(listener, app, stop).await;
     tracing::info!("stopping: finishing what was begun");
     // Requests first, then what they caused: nothing enters the outbox once the engine has stopped.
     engine.shutdown().await;

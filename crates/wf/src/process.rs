@@ -123,13 +123,25 @@ pub fn kill_group(id: u32) {
     }
 }
 
-/// Resolves at SIGTERM or Ctrl-C.
-pub async fn stop_signal() {
+/// Resolves at SIGTERM or Ctrl-C. Both are listened for from the call on, not from the first poll: who stops a node right
+/// after its first word shall find it listening.
+pub fn stop_signal() -> impl Future<Output = ()> {
     use tokio::signal::unix::{SignalKind, signal};
     let streams = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
-    let (Ok(mut terminate), Ok(mut interrupt)) = streams else { return std::future::pending().await };
-    tokio::select! {
-        _ = terminate.recv() => (),
-        _ = interrupt.recv() => (),
+    async move {
+        let (Ok(mut terminate), Ok(mut interrupt)) = streams else { return std::future::pending().await };
+        tokio::select! {
+            _ = terminate.recv() => (),
+            _ = interrupt.recv() => (),
+        }
+    }
+}
+
+/// A file at the limit that the system sets for it (`ulimit -f`) fails the write, as a full disk does; without a listener
+/// the signal would end the process.
+pub fn survive_file_limits() {
+    use tokio::signal::unix::{SignalKind, signal};
+    if let Err(error) = signal(SignalKind::from_raw(Signal::XFSZ.as_raw())) {
+        tracing::warn!(%error, "a file at its size limit will end the process");
     }
 }

@@ -1,16 +1,23 @@
 //! What end-to-end tests share: the programs under test, started on private ports and in folders of their own.
-//! Does not know HTTP routes or BPMN; those stand in the tests. Next: `nats.rs` for a broker of one's own.
+//! It promises nothing about what they answer; that stands in the tests. Next: `node.rs` starts the binary, `api.rs` and
+//! `http.rs` speak to it, `nats.rs` is a broker of one's own, `models.rs` what is deployed.
 
+pub mod api;
+pub mod http;
+pub mod models;
 pub mod nats;
+pub mod node;
 
 use std::io::Read;
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a server may take to answer for the first time. Far above what it needs: a busy machine is no failure.
 const START_MAX: Duration = Duration::from_secs(30);
+/// The same for everything else that is waited for.
+const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// The release build of `wf`, as users get it.
 pub fn wf_binary() -> PathBuf {
@@ -54,6 +61,23 @@ impl Process {
         self.child.id()
     }
 
+    /// Its output, where that goes into a pipe.
+    pub fn stdout(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    /// A signal by its name, without `SIG`.
+    pub fn signal(&self, name: &str) {
+        let status = Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status();
+        assert!(status.is_ok_and(|status| status.success()), "SIG{name} was not sent");
+    }
+
+    /// Waits until it has ended by itself.
+    #[track_caller]
+    pub fn ends(&mut self) -> ExitStatus {
+        until("the end of the process", || self.child.try_wait().ok().flatten())
+    }
+
     /// SIGKILL, and waits until it is gone.
     pub fn kill(&mut self) {
         // Gone already is as good.
@@ -72,10 +96,27 @@ impl Process {
                 panic!("ended ({status}) before {what}");
             }
             assert!(start.elapsed() < START_MAX, "no {what} within {START_MAX:?}");
-            // Between two questions, not instead of one.
-            std::thread::park_timeout(Duration::from_millis(20));
+            pause();
         }
     }
+}
+
+/// Asks until there is an answer. The limit only keeps a test that waits in vain from hanging.
+#[track_caller]
+pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(start.elapsed() < WAIT_MAX, "no {what} within {WAIT_MAX:?}");
+        pause();
+    }
+}
+
+/// Between two questions, not instead of one.
+pub fn pause() {
+    std::thread::park_timeout(Duration::from_millis(10));
 }
 
 impl Drop for Process {

@@ -1,5 +1,7 @@
 //! `wf outbox` and `wf outbox retry`: messages to the outside.
 
+use serde_json::json;
+
 use crate::cli::{ListArgs, OutboxRetryArgs, Output};
 use crate::output::{self, Done, Failure};
 
@@ -33,7 +35,7 @@ pub async fn retry(args: OutboxRetryArgs) -> Done {
     let (mut answers, mut refused) = (Vec::new(), Vec::new());
     for id in &args.ids {
         match client.outbox_retry(id, args.force).await {
-            Ok(answer) => answers.push(answer),
+            Ok(answer) => answers.push(json!({ "id": id, "state": answer["state"] })),
             Err(error) => refused.push(format!("{id}: {error}")),
         }
     }

@@ -1,0 +1,246 @@
+//! The command line: what each command prints and ends with, and workers that are shell commands, S6 and S7 among them.
+//! `wf demo` and the tour: `stories.rs`, `tour.rs`. Outbox replays: `bus.rs`.
+
+use std::process::{Command, Stdio};
+
+use e2e::Process;
+use e2e::api::text;
+use e2e::models::{file, one_task};
+use e2e::node::{Ended, Node, Setup, run};
+use e2e::until;
+use serde_json::{Value, json};
+
+struct Shell {
+    setup: Setup,
+    node: Node,
+}
+
+impl Shell {
+    fn new() -> Shell {
+        let setup = Setup::new().test_clock();
+        let node = setup.start();
+        node.api.deploy(&one_task("one", "work")).answer().expect(201);
+        Shell { setup, node }
+    }
+
+    /// Run in the test's folder.
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.node.wf(args);
+        command.current_dir(self.setup.folder.path());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Ended {
+        run(&mut self.command(args))
+    }
+
+    #[track_caller]
+    fn json(&self, args: &[&str]) -> Value {
+        self.run(&[args, &["--output", "json"]].concat()).expect(0).json()
+    }
+
+    fn file(&self, name: &str) -> String {
+        std::fs::read_to_string(self.setup.folder.path().join(name)).unwrap_or_default()
+    }
+
+    /// A worker under this name, until it has done so many jobs.
+    fn worker(&self, name: &str, max: &str, exec: &str) -> Command {
+        self.command(&["worker", "--type", "work", "--name", name, "--max", max, "--exec", exec])
+    }
+}
+
+#[test]
+fn cli_one_instance_from_deployment_to_its_end() {
+    let shell = Shell::new();
+    std::fs::write(shell.setup.folder.path().join("order.bpmn"), file("samples/order.bpmn")).unwrap();
+    let deployed = shell.json(&["deploy", "order.bpmn"]);
+    assert_eq!(deployed["definitions"][0]["processDefinitionId"], "order");
+    assert_eq!(shell.json(&["deploy", "order.bpmn"])["definitions"][0]["duplicate"], true);
+    let start = ["start", "order", "--var", "orderId=O-1", "--var", "total=99.90", "--key", "k-1"];
+    let started = shell.json(&start);
+    assert_eq!(shell.json(&start), started, "the same key, the same answer");
+    assert!(shell.run(&start).expect(0).stdout.contains("started before under this key"));
+    let key = text(&started["key"]);
+    let conflict = shell.run(&["start", "order", "--var", "orderId=O-2", "--key", "k-1"]).expect(1);
+    assert!(conflict.stderr.contains("idempotency-conflict"), "{conflict:?}");
+    let twin = ["start", "order", "--var", "orderId=O-9", "--unique", "orderId"];
+    assert_eq!(shell.json(&twin)["key"], shell.json(&twin)["key"]);
+    let second = text(&shell.json(&twin)["key"]);
+    assert_eq!(shell.json(&["cancel", &second])["state"], "CANCELED");
+    assert!(shell.run(&["cancel", &second]).expect(1).stderr.contains("instance-finished"));
+    assert_eq!(shell.json(&["instances", "--state", "active"]).as_array().map(Vec::len), Some(1));
+    let jobs = shell.json(&["jobs", "--instance", &key]);
+    assert_eq!((&jobs[0]["type"], &jobs[0]["state"]), (&json!("charge-card"), &json!("READY")));
+    let exec = "cat > job.json; echo '{\"charged\": true}'";
+    let worker = ["worker", "--type", "charge-card", "--once", "--exec", exec];
+    assert!(shell.run(&worker).expect(0).stdout.contains("1 completed"));
+    let job: Value = serde_json::from_str(&shell.file("job.json")).unwrap();
+    assert_eq!(job["variables"], serde_json::from_str::<Value>(r#"{"orderId":"O-1","total":99.90}"#).unwrap());
+    assert_eq!(job["customHeaders"], json!({"currency": "EUR"}));
+    let message = ["message", "parcel-picked-up", "--correlate", "O-1", "--id", "c-1"];
+    assert_eq!(shell.json(&message)["correlated"][0]["processInstanceKey"], key);
+    let repeat = shell.json(&message);
+    assert_eq!((&repeat["duplicate"], &repeat["correlated"]), (&json!(true), &json!([])));
+    let picture = shell.run(&["instance", &key]).expect(0).stdout;
+    assert!(picture.contains("●") && picture.contains("job send-invoice"), "{picture}");
+    let worker = ["worker", "--type", "send-invoice", "--once", "--exec", "echo '{\"invoiceNumber\": \"I-1\"}'"];
+    shell.run(&worker).expect(0);
+    let shown = shell.json(&["instance", &key]);
+    assert_eq!((&shown["state"], &shown["variables"]["invoiceNumber"]), (&json!("COMPLETED"), &json!("I-1")));
+    let check = shell.json(&["debug", "idempotency-check", "--tenant", "default", "--hours", "24"]);
+    assert_eq!((&check["totals"]["hits"], &check["totals"]["conflicts"]), (&json!(2), &json!(1)), "{check}");
+    assert_eq!(shell.json(&["outbox"]), json!([]));
+}
+
+/// 0 done, 1 the work failed, 2 wrong usage; the reason on stderr, and nothing on stdout.
+#[test]
+fn cli_exit_codes_and_words_for_failures() {
+    let shell = Shell::new();
+    let table: [(&[&str], i32, &str); 11] = [
+        (&["instances"], 0, ""),
+        (&["start", "nobody"], 1, "definition-not-found"),
+        (&["instance", "42"], 1, "instance-not-found"),
+        (&["resolve", "42"], 1, "incident-not-found"),
+        (&["deploy", "nowhere.bpmn"], 2, "nowhere.bpmn"),
+        (&["start"], 2, "<ID>"),
+        (&["start", "one", "--var", "novalue"], 2, "NAME=VALUE"),
+        (&["instances", "--server", "gopher://x"], 2, "http://HOST:PORT"),
+        (&["frobnicate"], 2, "frobnicate"),
+        (&["worker", "--type", "work"], 2, "--exec"),
+        (&["jobs", "--output", "yaml"], 2, "yaml"),
+    ];
+    for (args, code, said) in table {
+        let ended = shell.run(args).expect(code);
+        assert!(ended.stderr.contains(said), "{args:?}: {ended:?}");
+        assert!(code == 0 || ended.stdout.is_empty(), "{args:?}: {ended:?}");
+        assert!(!ended.stderr.contains("panicked"), "{args:?}: {ended:?}");
+    }
+    // A refused file says where and why, as the API does.
+    let path = format!("{}/../corpus/09-inclusive-gateway.bpmn", env!("CARGO_MANIFEST_DIR"));
+    let refused = shell.run(&["deploy", &path]).expect(1);
+    assert!(refused.stderr.contains("line 36") && refused.stderr.contains("inclusive"), "{refused:?}");
+    // A tenant of its own by the environment.
+    let elsewhere = run(shell.command(&["instances", "--output", "json"]).env("WF_TENANT", "elsewhere")).expect(0);
+    assert_eq!(elsewhere.json(), json!([]));
+}
+
+/// L3.5: a command that fails uses up the retries, an incident says why, and somebody resolves it.
+#[test]
+fn l3_5_a_worker_that_fails_ends_in_an_incident_and_resolving_it_goes_on() {
+    let shell = Shell::new();
+    let api = &shell.node.api;
+    let instance = api.started("one", json!({}));
+    let exec = "echo \"$WF_IDEMPOTENCY_KEY\" >> keys; echo 'the printer is on fire' >&2; exit 3";
+    let mut worker = Process::start(shell.worker("w", "3", exec).stdout(Stdio::null()).stderr(Stdio::null()));
+    for retries in [2, 1] {
+        let waits = || api.all("/api/v1/jobs?state=BACKOFF").pop().filter(|job| job["retries"] == retries);
+        until("failed job that waits", waits);
+        api.advance(1_000);
+    }
+    assert!(worker.ends().success());
+    let incident = &shell.json(&["incidents"])[0];
+    assert!(text(&incident["message"]).contains("the printer is on fire"), "{incident}");
+    assert_eq!(incident["processInstanceKey"], instance);
+    assert_eq!(api.metric("wf_incidents_total"), 1.0);
+    let keys: Vec<String> = shell.file("keys").lines().map(str::to_owned).collect();
+    assert_eq!(keys.len(), 3);
+    assert!(keys.iter().all(|key| *key == keys[0]), "L4.1: one key for every attempt: {keys:?}");
+    assert_eq!(shell.json(&["resolve", &text(&incident["key"]), "--retries", "1"])["state"], "RESOLVED");
+    let done = run(&mut shell.worker("w", "1", "echo \"$WF_IDEMPOTENCY_KEY\" >> keys")).expect(0);
+    assert!(done.stdout.contains("1 completed"), "{done:?}");
+    assert_eq!(shell.file("keys").lines().last(), Some(&*keys[0]));
+    assert_eq!(shell.json(&["instance", &instance])["state"], "COMPLETED");
+}
+
+/// S6: the worker dies after its call and before its report. The next one gets the same key for the provider, and what the
+/// first one had recorded.
+#[test]
+fn s6_l4_4_a_worker_that_dies_after_its_call_is_followed_by_one_with_the_same_key_and_steps() {
+    let shell = Shell::new();
+    let api = &shell.node.api;
+    let instance = api.started("one", json!({}));
+    let charge = "echo \"$WF_IDEMPOTENCY_KEY\" >> calls
+        curl -sf -X PUT \"$WF_SERVER/api/v1/jobs/$WF_JOB_KEY/steps/charge\" -H 'Content-Type: application/json' \
+            -d '{\"worker\": \"first\", \"result\": {\"receipt\": \"R-1\"}}' > step.json
+        kill -9 $PPID";
+    let died = run(&mut shell.worker("first", "1", charge));
+    assert!(!died.status.success(), "{died:?}");
+    assert_eq!(serde_json::from_str::<Value>(&shell.file("step.json")).unwrap()["recorded"], true);
+    let held = &shell.json(&["jobs"])[0];
+    assert_eq!((&held["state"], &held["worker"]), (&json!("ACTIVATED"), &json!("first")));
+    assert_eq!(api.activated("work", "second", 1), Vec::<Value>::new(), "L3.1: not while the lease runs");
+    api.advance(30_000);
+    let next = run(&mut shell.worker("second", "1", "cat > job.json; echo '{\"done\": true}'")).expect(0);
+    assert!(next.stdout.contains("1 completed"), "{next:?}");
+    let job: Value = serde_json::from_str(&shell.file("job.json")).unwrap();
+    assert_eq!(job["idempotencyKey"], shell.file("calls").trim());
+    assert_eq!(job["idempotencyKey"], format!("wf-job-{}", text(&held["key"])));
+    let steps = job["steps"].to_string();
+    assert!(steps.contains("charge") && steps.contains("R-1"), "{steps}");
+    assert_eq!(api.state(&instance), "COMPLETED");
+    assert_eq!(api.metric("wf_lease_expiries_total"), 1.0);
+}
+
+/// S7: the first worker comes back when the second has the job, and after it has finished.
+#[test]
+fn s7_a_late_worker_is_told_so_and_changes_nothing() {
+    let shell = Shell::new();
+    let api = &shell.node.api;
+    let instance = api.started("one", json!({}));
+    let late = api.job("work", "late");
+    api.advance(29_999);
+    api.about(&late, "extend", json!({"worker": "late", "lease": late["lease"], "leaseMs": 10})).answer().expect(200);
+    api.advance(10);
+    let told = |reason: &str| {
+        let complete = api.complete(&late, "late", json!({"by": "late"})).answer().expect_problem(409, "job-lease-lost");
+        let fail = json!({"worker": "late", "lease": late["lease"], "message": "m"});
+        let fail = api.about(&late, "fail", fail).answer().expect_problem(409, "job-lease-lost");
+        for problem in [complete, fail] {
+            assert_eq!((&problem["retry"], &problem["reason"]), (&json!(false), &json!(reason)), "{problem}");
+        }
+    };
+    told("expired");
+    let taken = api.job("work", "next");
+    assert_eq!((&taken["key"], &taken["idempotencyKey"]), (&late["key"], &late["idempotencyKey"]));
+    assert_ne!(taken["lease"], late["lease"]);
+    told("taken");
+    let complete = || api.complete(&taken, "next", json!({"by": "next"})).answer().expect(200).json();
+    assert_eq!(complete()["duplicate"], false);
+    told("finished");
+    assert_eq!(complete()["duplicate"], true, "L3.4");
+    assert_eq!(api.metric("wf_worker_idempotency_skipped_total{type=\"work\"}"), 1.0);
+    let other = api.complete(&taken, "next", json!({"by": "somebody else"})).answer();
+    assert_eq!(other.expect_problem(409, "job-lease-lost")["reason"], "finished");
+    assert_eq!(api.instance(&instance)["variables"], json!({"by": "next"}));
+    assert_eq!(api.events("job.completed"), 1);
+}
+
+/// S4, S8, L2.4: a double click makes one instance; updates of one variable at once are applied one after the other.
+#[test]
+fn s4_s8_double_clicks_and_concurrent_updates() {
+    let shell = Shell::new();
+    let api = &shell.node.api;
+    let click = json!({"processDefinitionId": "one", "variables": {"cart": "c-1"}, "uniquenessKey": "cart"});
+    let clicks: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..20).map(|_| scope.spawn(|| api.post("/api/v1/instances", click.clone()).answer())).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let key = text(&clicks[0].json()["key"]);
+    assert!(clicks.iter().all(|answer| answer.json()["key"] == key), "{clicks:?}");
+    assert_eq!(clicks.iter().filter(|answer| answer.status == 201).count(), 1);
+    let variables = format!("/api/v1/instances/{key}/variables");
+    std::thread::scope(|scope| {
+        for n in 0..20 {
+            let body = json!({"variables": {"shared": n, format!("own{n}"): n}});
+            let set = api.put(&variables, body);
+            scope.spawn(move || set.answer().expect(200));
+        }
+    });
+    let set = api.all(&format!("/api/v1/audit?instance={key}"));
+    let set: Vec<&Value> = set.iter().filter(|event| event["type"] == "variables.set").collect();
+    assert_eq!(set.len(), 20);
+    let shown = api.instance(&key)["variables"].clone();
+    assert_eq!(shown.as_object().map(serde_json::Map::len), Some(22), "no update is lost: {shown}");
+    assert_eq!(shown["shared"], set[19]["payload"]["variables"]["shared"], "the last one stands");
+}

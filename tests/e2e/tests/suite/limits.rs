@@ -1,0 +1,228 @@
+//! Issue 2, item 10, what is wrong around the process: a full disk, a folder that it may not write, a store that somebody
+//! else holds, a configuration with mistakes. A clear word and an exit code; what was answered stays.
+
+use std::os::unix::fs::PermissionsExt;
+
+use e2e::api::text;
+use e2e::models::one_task;
+use e2e::node::{Ended, Node, Setup};
+use e2e::{until, wf_binary};
+use serde_json::json;
+
+/// SQLite's own limit: refused as on a full disk, and nothing is half done.
+#[test]
+fn limits_a_full_database_refuses_and_keeps_what_it_answered() {
+    let setup = Setup::new();
+    full_disk(&setup, &setup.clone().config("[sqlite]\npages_max = 150"), &["unavailable"]);
+}
+
+/// The system's limit for a file: the write itself fails, in the middle of a commit.
+#[test]
+fn limits_a_full_disk_refuses_and_keeps_what_it_answered() {
+    let setup = Setup::new();
+    // In kilobytes.
+    let limited = ["bash", "-c", "ulimit -f 1500; exec \"$@\"", "bash"];
+    full_disk(&setup, &setup.clone().before(&limited), &["unavailable", "outcome-unknown"]);
+}
+
+/// Fills the store until it refuses; then without the limit: everything that was answered is there, nothing else is.
+fn full_disk(setup: &Setup, limited: &Setup, codes: &[&str]) {
+    let node = limited.start();
+    node.api.deploy(&one_task("one", "work")).answer().expect(201);
+    let ballast = "x".repeat(20_000);
+    let start = |node: &Node, n: usize| {
+        node.api.start("one", json!({"n": n, "ballast": ballast})).key(&format!("start-{n}")).answer()
+    };
+    let mut answered = Vec::new();
+    let refused = (0..1000).find_map(|n| match start(&node, n) {
+        answer if answer.status == 201 => {
+            answered.push(text(&answer.json()["key"]));
+            None
+        }
+        answer => Some(answer),
+    });
+    let refused = refused.expect("a limit");
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    assert!(refused.header("retry-after").is_some());
+    let code = text(&refused.json()["code"]);
+    assert!(codes.contains(&code.as_str()), "{code}");
+    assert!(answered.len() > 5, "{answered:?}");
+    // Reads go on, and say so where nothing can be written.
+    assert_eq!(node.api.state(&answered[0]), "ACTIVE");
+    assert_eq!(node.api.get("/livez").status, 200);
+    until("not ready", || (node.api.get("/readyz").status == 503).then_some(()));
+    assert_eq!(start(&node, 0).is_replay(), true, "a stored answer needs no disk");
+    assert_eq!(start(&node, answered.len()).status, 503);
+    let log = limited.log();
+    assert!(!log.contains("panicked"), "{log}");
+    node.kill();
+    let node = setup.start();
+    let mut found: Vec<String> = node.api.all("/api/v1/instances").iter().map(|found| text(&found["key"])).collect();
+    found.sort();
+    answered.sort();
+    let uncertain = found.len().saturating_sub(answered.len());
+    assert!(uncertain == 0 || code == "outcome-unknown" && uncertain == 1, "{found:?} {answered:?}");
+    assert!(answered.iter().all(|key| found.contains(key)), "{found:?} {answered:?}");
+    // The one that was refused runs now, under its key, once.
+    start(&node, answered.len()).expect(201);
+    assert_eq!(node.api.all("/api/v1/instances").len(), answered.len() + 1);
+    assert_eq!(crate::database::audit_gaps(&setup.database()), Vec::<String>::new());
+}
+
+/// The engine comes back by itself when the disk has room again, without a restart.
+#[test]
+fn limits_room_on_the_disk_ends_the_refusals_without_a_restart() {
+    let setup = Setup::new().before(&["bash", "-c", "ulimit -Sf 1500; exec \"$@\"", "bash"]);
+    let node = setup.start();
+    node.api.deploy(&one_task("one", "work")).answer().expect(201);
+    let ballast = "x".repeat(20_000);
+    let start = |n: usize| node.api.start("one", json!({"n": n, "ballast": ballast})).key(&format!("{n}")).answer();
+    let refused = (0..1000).find(|n| start(*n).status == 503).expect("a limit");
+    let freed = std::process::Command::new("prlimit")
+        .args(["--pid", &node.process.id().to_string(), "--fsize=unlimited"])
+        .status();
+    assert!(freed.is_ok_and(|status| status.success()));
+    let answer = until("answer", || Some(start(refused)).filter(|answer| answer.status != 503));
+    answer.expect(201);
+    assert_eq!(node.api.all("/api/v1/instances").len(), refused + 1);
+    until("ready", || (node.api.get("/readyz").status == 200).then_some(()));
+}
+
+#[test]
+fn limits_a_folder_that_may_not_be_written_is_named() {
+    let setup = Setup::new();
+    let folder = setup.folder.path();
+    let closed = folder.join("wf-data");
+    std::fs::create_dir(&closed).unwrap();
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o555)).unwrap();
+    let ended = unprivileged(&setup).try_start().map(|_| ()).unwrap_err();
+    failed(&ended, &["write to the data directory", &closed.display().to_string(), "ermission denied"]);
+    std::fs::remove_dir(&closed).unwrap();
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o555)).unwrap();
+    std::fs::write(folder.join("wf.toml"), "").ok();
+    let ended = unprivileged(&setup).try_start().map(|_| ()).unwrap_err();
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    failed(&ended, &["create the data directory", &closed.display().to_string(), "ermission denied"]);
+}
+
+/// Permissions mean nothing to root.
+fn unprivileged(setup: &Setup) -> Setup {
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+    if !is_root {
+        return setup.clone();
+    }
+    let words = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"];
+    // The build may stand where only its owner may look.
+    let copy = setup.folder.path().join("wf");
+    if !copy.exists() {
+        std::fs::copy(wf_binary(), &copy).unwrap();
+    }
+    setup.clone().before(&words).binary(&copy)
+}
+
+#[test]
+fn limits_a_store_that_another_process_holds_is_named_with_its_holder() {
+    let setup = Setup::new();
+    let node = setup.start();
+    let second = setup.clone().try_start().map(|_| ()).unwrap_err();
+    let holder = format!("process {}", node.process.id());
+    failed(&second, &["another process holds it", &setup.data().display().to_string(), &holder]);
+    assert_eq!(node.api.get("/readyz").status, 200);
+    node.kill();
+    // The lock goes with its process, however that ended.
+    setup.start();
+}
+
+#[test]
+fn limits_what_is_no_store_is_left_alone() {
+    let setup = Setup::new();
+    std::fs::create_dir(setup.data()).unwrap();
+    let text = "these are not the rows that you are looking for\n".repeat(200);
+    std::fs::write(setup.database(), &text).unwrap();
+    let ended = setup.try_start().map(|_| ()).unwrap_err();
+    failed(&ended, &[&setup.data().display().to_string(), "not a database"]);
+    assert_eq!(std::fs::read_to_string(setup.database()).unwrap(), text);
+}
+
+#[test]
+fn limits_an_address_in_use_is_named() {
+    let first = Setup::new().start();
+    let ended = Setup::new().listen(&first.api.address).try_start().map(|_| ()).unwrap_err();
+    failed(&ended, &[&first.api.address, "in use"]);
+}
+
+#[track_caller]
+fn failed(ended: &Ended, said: &[&str]) {
+    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
+    said.iter().for_each(|said| assert!(ended.stderr.contains(said), "{said}: {ended:?}"));
+    assert!(!ended.stderr.contains("panicked"), "{ended:?}");
+    assert_eq!(ended.stdout, "");
+}
+
+/// All mistakes in one list, each with its place; the check starts nothing.
+#[test]
+fn limits_a_configuration_is_checked_as_a_whole() {
+    let wrong = "[server]\nlisten = \"nowhere\"\n[idempotency]\nttl = 5\nrequire = [\"POST /api/v1/instanzes\"]\n\
+                 [idempotency.routes.\"POST /api/v1/messages\"]\nttl_ms = 1\n[sqlite]\ndurability = \"maybe\"\n\
+                 [[api_key]]\nname = \"a\"\nsha256 = \"x\"\nroles = [\"king\"]\n\
+                 [[sink]]\nname = \"s\"\nkind = \"nats\"\nurl = \"http://x\"\n[colour]\nred = 1";
+    let places = [
+        "unknown key idempotency.ttl",
+        "POST /api/v1/instanzes",
+        "ttl_ms",
+        "sqlite.durability",
+        "sha256",
+        "roles",
+        "nats://",
+        "unknown section colour",
+        "unknown key messages.dedup (from WF__MESSAGES__DEDUP)",
+    ];
+    let setup = Setup::new().config(wrong).env("WF__MESSAGES__DEDUP", "1");
+    for setup in [setup.clone(), setup.flag("--check")] {
+        let ended = setup.try_start().map(|_| ()).unwrap_err();
+        assert_eq!(ended.status.code(), Some(2), "{ended:?}");
+        places.iter().for_each(|place| assert!(ended.stderr.contains(place), "{place}: {}", ended.stderr));
+        assert!(!setup.data().exists());
+    }
+    let right = Setup::new().config("[idempotency]\nttl_ms = 5000").flag("--check");
+    let ended = right.try_start().map(|_| ()).unwrap_err();
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("the configuration is right") && ended.stderr.contains("24 h"), "{ended:?}");
+    assert!(!right.data().exists());
+    let unknown = Setup::new().flag("--colour").try_start().map(|_| ()).unwrap_err();
+    assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
+}
+
+/// Deny by default: whoever can be reached from outside asks who is there.
+#[test]
+fn limits_an_address_for_everybody_needs_keys() {
+    let open = Setup::new().listen("0.0.0.0:0").try_start().map(|_| ()).unwrap_err();
+    assert_eq!(open.status.code(), Some(2), "{open:?}");
+    assert!(open.stderr.contains("[[api_key]]") && open.stderr.contains("0.0.0.0"), "{open:?}");
+    let key = format!("[[api_key]]\nname = \"a\"\nsha256 = \"{}\"\nroles = [\"admin\"]", "0".repeat(64));
+    let node = Setup::new().listen("0.0.0.0:0").config(&key).start();
+    let api = e2e::api::Api::at(&node.url.replace("0.0.0.0", "127.0.0.1"));
+    api.get("/api/v1/instances").expect_problem(401, "unauthenticated");
+}
+
+/// L1.7, F4: a key is new again after its time, on the engine's clock.
+#[test]
+fn l1_7_f4_a_key_is_new_again_after_its_time() {
+    let setup = Setup::new().test_clock().config(
+        "[idempotency]\nttl_ms = 86400000\n[idempotency.routes.\"POST /api/v1/messages\"]\nttl_ms = 604800000",
+    );
+    let node = setup.start();
+    let api = &node.api;
+    api.deploy(&one_task("one", "work")).answer().expect(201);
+    let start = || api.start("one", json!({})).key("daily").answer().expect(201);
+    let message = || api.publish("m", "", "", json!({})).key("weekly").answer().expect(200);
+    let (first, first_message) = (start(), message());
+    api.advance(86_400_000 - 1);
+    assert_eq!((start().is_replay(), start().body), (true, first.body.clone()));
+    api.advance(1);
+    let second = start();
+    assert_eq!((second.is_replay(), second.json()["key"] == first.json()["key"]), (false, false));
+    assert_eq!((message().is_replay(), message().body), (true, first_message.body));
+    assert_eq!(api.all("/api/v1/instances").len(), 2);
+}

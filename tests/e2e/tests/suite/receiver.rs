@@ -1,0 +1,96 @@
+//! Somebody else's service: an HTTP server that keeps what it is sent and answers as the test says.
+//! It speaks just enough HTTP; webhooks and workers call it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::Value;
+
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+pub struct Receiver {
+    port: u16,
+    deliveries: Arc<Mutex<Vec<Delivery>>>,
+}
+
+impl Receiver {
+    /// `status`: what the nth delivery, from 1, is answered with.
+    pub fn start(status: impl Fn(usize) -> u16 + Send + 'static) -> Receiver {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let deliveries = Arc::new(Mutex::new(Vec::new()));
+        let kept = deliveries.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let Some(delivery) = read(&stream) else { continue };
+                let count = {
+                    let mut kept = kept.lock().unwrap();
+                    kept.push(delivery);
+                    kept.len()
+                };
+                let answer = format!("HTTP/1.1 {} X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n", status(count));
+                // Who asked may be dead by now.
+                let _ = (&stream).write_all(answer.as_bytes());
+            }
+        });
+        Receiver { port, deliveries }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/hook", self.port)
+    }
+
+    pub fn deliveries(&self) -> Vec<Delivery> {
+        self.deliveries.lock().unwrap().clone()
+    }
+}
+
+fn read(stream: &TcpStream) -> Option<Delivery> {
+    let mut reader = BufReader::new(stream);
+    let mut headers = Vec::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        match line.trim_end().split_once(": ") {
+            Some((name, value)) => headers.push((name.to_lowercase(), value.to_owned())),
+            None if line.trim_end().is_empty() => break,
+            // The request line.
+            None => (),
+        }
+    }
+    let mut delivery = Delivery { headers, body: Vec::new() };
+    delivery.body.resize(delivery.header("content-length").parse().unwrap_or(0), 0);
+    reader.read_exact(&mut delivery.body).ok()?;
+    Some(delivery)
+}
+
+impl Delivery {
+    /// Empty where absent.
+    pub fn header(&self, name: &str) -> String {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.clone()).unwrap_or_default()
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).expect("JSON")
+    }
+
+    /// Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`, by a key in base64 behind `whsec_`.
+    pub fn is_signed_with(&self, secret: &str) -> bool {
+        let key = STANDARD.decode(secret.trim_start_matches("whsec_")).expect("base64");
+        let mut mac = Hmac::<sha2::Sha256>::new_from_slice(&key).expect("a key");
+        mac.update(format!("{}.{}.", self.header("webhook-id"), self.header("webhook-timestamp")).as_bytes());
+        mac.update(&self.body);
+        self.header("webhook-signature") == format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+    }
+}
