@@ -93,7 +93,7 @@ impl Client {
         }
         let headers = headers(credentials).map_err(wrong)?;
         let http = reqwest::Client::builder().default_headers(headers).connect_timeout(Duration::from_secs(5));
-        let http = http.build().map_err(|error| wrong(chain(&error)))?;
+        let http = http.build().map_err(|error| wrong(cause(&error)))?;
         Ok(Client { http, base: Arc::new(base), retry: Retry::default() })
     }
 
@@ -238,7 +238,7 @@ async fn exchange(client: &Client, request: &Request) -> Exchange {
 }
 
 fn lost(error: &reqwest::Error) -> Exchange {
-    Exchange::Again { failure: Failure::Transport(chain(error)), after: None }
+    Exchange::Again { failure: Failure::Transport(cause(error)), after: None }
 }
 
 /// The same request with the same key may succeed later. Everything else stays as it is, however often it is sent.
@@ -258,18 +258,13 @@ fn jittered(pause: Duration) -> Duration {
     pause / 2 + pause * u32::from(random) / 512
 }
 
-/// An error with its causes: the outermost alone says `error sending request`, which helps nobody.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let next = inner.to_string();
-        if !text.contains(&next) {
-            text = format!("{text}: {next}");
-        }
-        cause = inner.source();
+/// The innermost cause: the outermost says `error sending request`, which helps nobody.
+fn cause(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(inner) = innermost.source() {
+        innermost = inner;
     }
-    text
+    innermost.to_string()
 }
 
 impl<T: DeserializeOwned + Send + 'static> IntoFuture for Call<T> {

@@ -14,6 +14,9 @@ use crate::error::ClientError;
 use crate::fresh_key;
 use crate::types::*;
 
+/// What a stop waits for a poll's answer, beyond the time that the server may hold it back.
+const STOP_GRACE: Duration = Duration::from_secs(2);
+
 #[derive(Clone, Debug)]
 pub struct WorkerOptions {
     pub job_type: String,
@@ -153,10 +156,16 @@ impl<H: Handler> Worker<H> {
         loop {
             let call = self.client.activate(&poll).key(&key).send();
             tokio::pin!(call);
-            let answer = loop {
-                tokio::select! {
-                    answer = &mut call => break answer,
-                    () = &mut *stop, if !*stopped => *stopped = true,
+            let answer = tokio::select! {
+                answer = &mut call => answer,
+                () = &mut *stop, if !*stopped => {
+                    *stopped = true;
+                    // A server that does not answer any more leases nothing either, or its leases end by themselves.
+                    let grace = Duration::from_millis(self.options.wait_ms) + STOP_GRACE;
+                    match tokio::time::timeout(grace, call).await {
+                        Ok(answer) => answer,
+                        Err(_) => return Ok(Vec::new()),
+                    }
                 }
             };
             match answer {

@@ -164,6 +164,7 @@ impl Actor {
                 committed = committed(&mut self.committing) => self.settle(committed).await,
                 () = self.shared.stopping.notified(), if !self.is_closing => self.close(),
                 count = self.mailbox.recv_many(&mut arrived, room), if room > 0 && !self.is_drained => {
+                    self.foresee(&arrived).await;
                     for envelope in arrived.drain(..) {
                         self.take(envelope).await;
                     }

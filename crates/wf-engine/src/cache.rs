@@ -1,9 +1,11 @@
 //! What the actor has in memory: committed rows (bounded), the changes of turns that are not yet committed, and heads of ranges.
 //! Uncommitted changes win over anything loaded. It loads nothing itself. Next: `heads.rs`, `partition.rs`.
 
-use std::collections::btree_map::Entry;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
+
+use foldhash::fast::RandomState;
 
 use wf_core::draft::{Base, Changes, RangeView};
 use wf_core::{Key, RangeId, Row, RowId};
@@ -41,7 +43,8 @@ pub struct Cache {
 /// One turn's changes.
 #[derive(Default)]
 struct Layer {
-    rows: BTreeMap<RowId, (bool, Option<Row>)>,
+    /// Whether it stood in the store, and what it is now. Looked up far more often than listed, and sorted then.
+    rows: HashMap<RowId, (bool, Option<Row>), RandomState>,
     moved: BTreeMap<RangeId, Moves>,
     records: BTreeMap<RecordId, Arc<Record>>,
 }
@@ -95,7 +98,14 @@ impl Cache {
         let Some(layer) = self.layers.back() else { return Vec::new() };
         let stays = |existed: &bool, new: &Option<Row>| *existed || new.is_some();
         let rows = layer.rows.iter().filter(|(_, (existed, new))| stays(existed, new));
-        rows.map(|(id, (existed, new))| Change { id: id.clone(), existed: *existed, new: new.clone() }).collect()
+        let change = |(id, (existed, new)): (&RowId, &(bool, Option<Row>))| Change {
+            id: id.clone(),
+            existed: *existed,
+            new: new.clone(),
+        };
+        let mut changes: Vec<Change> = rows.map(change).collect();
+        changes.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+        changes
     }
 
     /// A command has run to its end: its changes belong to the turn at hand. `visit` gets each row as it was and as it is.

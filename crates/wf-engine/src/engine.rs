@@ -106,7 +106,7 @@ impl Engine {
     /// but a poll without a key that nobody waits for leases nothing.
     pub async fn submit(&self, request: Request) -> Result<Answered, Refusal> {
         let Some(passport) = &request.passport else { return self.enqueue(request, None).await };
-        let id = RecordId { tenant: request.tenant.clone(), key: passport.key.as_str().into() };
+        let id = RecordId { tenant: request.tenant.clone(), key: passport.key.text() };
         if let Some(answer) = self.replay(&request, passport, &id) {
             return Ok(Answered { answer, replayed: true });
         }

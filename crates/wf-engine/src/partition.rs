@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use wf_core::draft::Changes;
 use wf_core::rows::Text;
-use wf_core::{Command, Context, Millis, Outcome, RangeId, Row, RowId, canonical, draft::Base};
+use wf_core::{Command, Context, Millis, Need, Outcome, RangeId, Row, RowId, canonical, draft::Base};
 use wf_idempotency::decide::{Policy, Verdict};
 use wf_idempotency::record::{Answer, Record, State};
 use wf_store::{Fence, Head, LogEntry, Needs, Opened, OutboxState, RecordEntry, RecordId, SuppressedKind, TestClock};
@@ -14,7 +14,7 @@ use crate::cache::Cache;
 use crate::decided::{self, Actor, Around, Decided, Filing, request_id};
 use crate::envelope::{Asked, Own, Reply};
 use crate::options::{Options, SinkRule};
-use crate::request::{Answered, Ask, OutboxRefusal, Passport, Refusal};
+use crate::request::{Answered, Ask, OutboxRefusal, Passport, Refusal, Request};
 use crate::suppressed::Note;
 use crate::turn::Turn;
 
@@ -140,6 +140,22 @@ impl Partition {
         }
     }
 
+    /// What the request will ask for first: the record under its key, the job that it is about.
+    pub fn foresee(&self, request: &Request, needs: &mut Needs) {
+        if let Some(passport) = &request.passport {
+            let id = record_id(request, passport);
+            if self.cache.record(&id).is_none() {
+                needs.records.insert(id);
+            }
+        }
+        if let Ask::Command(Command::CompleteJob { holder, .. }) = &request.ask {
+            let id = RowId::Job(holder.job);
+            if self.cache.row(&id).is_none() {
+                needs.core.insert(Need::Row(id));
+            }
+        }
+    }
+
     /// What the record under the key says; `None`: run it.
     fn verdict(
         &mut self,
@@ -148,7 +164,7 @@ impl Partition {
         turn: &mut Turn,
         now: Millis,
     ) -> Result<Option<Reply>, Needs> {
-        let id = record_id(asked, passport);
+        let id = record_id(&asked.request, passport);
         let Some(record) = self.cache.record(&id) else {
             return Err(Needs { records: [id].into(), ..Needs::default() });
         };
@@ -280,7 +296,7 @@ impl Partition {
         turn: &mut Turn,
         now: Millis,
     ) -> Reply {
-        let id = record_id(asked, passport);
+        let id = record_id(&asked.request, passport);
         let record = Arc::new(Record {
             fingerprint: passport.fingerprint,
             mac_key_id: passport.mac_key_id,
@@ -372,8 +388,8 @@ impl Working {
     }
 }
 
-fn record_id(asked: &Asked, passport: &Passport) -> RecordId {
-    RecordId { tenant: asked.request.tenant.clone(), key: passport.key.as_str().into() }
+fn record_id(request: &Request, passport: &Passport) -> RecordId {
+    RecordId { tenant: request.tenant.clone(), key: passport.key.text() }
 }
 
 fn filled(changes: &Changes) -> impl Iterator<Item = RangeId> {

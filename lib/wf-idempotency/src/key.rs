@@ -104,6 +104,11 @@ impl Key {
         }
     }
 
+    /// The key's text, shared: for those who keep it.
+    pub fn text(&self) -> Arc<str> {
+        self.0.clone()
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

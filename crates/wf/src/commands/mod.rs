@@ -10,7 +10,9 @@ mod outbox;
 pub mod picture;
 mod worker;
 
-use wf_client::{Client, ClientError, Credentials, Page};
+use std::time::Duration;
+
+use wf_client::{Client, ClientError, Credentials, Page, Retry};
 
 use crate::cli::{Command, DebugCommand, OutboxCommand, Remote};
 use crate::output::{self, Done, Failure};
@@ -40,7 +42,20 @@ pub async fn run(command: Command) -> Done {
     }
 }
 
+/// For somebody who waits at a terminal: long enough for a restart, short enough to hear that nobody is there.
+const PATIENCE: Retry = Retry {
+    attempts_max: 10,
+    elapsed_max: Duration::from_secs(4),
+    pause: Duration::from_millis(50),
+    pause_max: Duration::from_secs(1),
+};
+
 fn connect(remote: &Remote) -> Result<Client, Failure> {
+    Ok(patient(remote)?.retry(PATIENCE))
+}
+
+/// For workers, which have nothing better to do than to wait.
+fn patient(remote: &Remote) -> Result<Client, Failure> {
     let credentials = Credentials { tenant: remote.tenant.clone(), api_key: remote.api_key.clone() };
     Ok(Client::with(&remote.server, &credentials)?)
 }

@@ -13,7 +13,7 @@ use crate::cli::{LogFormat, WorkerArgs};
 use crate::output::{self, Done};
 use crate::{logs, process};
 
-use super::connect;
+use super::patient;
 
 /// A command that prints more than this is not printing variables.
 const OUTPUT_BYTES_MAX: u64 = 4 << 20;
@@ -26,7 +26,7 @@ pub async fn run(args: WorkerArgs) -> Done {
     options.lease_ms = args.lease_ms;
     options.jobs_max = if args.once { Some(1) } else { args.max };
     let command: Arc<str> = args.exec.into();
-    let worker = Worker::new(connect(&args.remote)?, options, move |task: Task| {
+    let worker = Worker::new(patient(&args.remote)?, options, move |task: Task| {
         let command = command.clone();
         async move { outcome(&command, &task.job).await }
     });
