@@ -38,12 +38,12 @@ impl Note {
     pub fn log_replay(&self, first: Millis) {
         let age_ms = self.now.saturating_sub(first);
         if tracing::enabled!(tracing::Level::INFO) {
-            tracing::info!(tenant = %self.tenant, route = self.route, key = %hex(&self.key_hash), age_ms, "replayed");
+            tracing::info!(tenant = %self.tenant, route = self.route, key_hash = %hex(&self.key_hash), age_ms, "replayed");
         }
     }
 
     pub fn log_conflict(&self) {
-        tracing::warn!(tenant = %self.tenant, route = self.route, key = %hex(&self.key_hash),
+        tracing::warn!(tenant = %self.tenant, route = self.route, key_hash = %hex(&self.key_hash),
             "refused: the key was used with another request");
     }
 
