@@ -21,7 +21,7 @@ mod temporal;
 mod timer;
 mod value;
 
-pub use expression::{Budget, Env, EvalError, Expression, ParseError};
+pub use expression::{Budget, Env, EvalError, Expression, ParseError, Spent};
 pub use json::JsonError;
 pub use number::Number;
 pub use scope::Scope;
