@@ -102,7 +102,9 @@ fn copies_of_a_large_variable() {
 fn a_batch_of_hard_mappings() {
     use wf_core::outcome::{Outcome, Rejection};
     let mut world = big(&format!("start s -> a\njob a -> e\nout r = {HARD}\nend e"));
-    (0..8).for_each(|_| drop(world.start("p", "")));
+    for _ in 0..8 {
+        world.start("p", "");
+    }
     let mut jobs = world.activate("a", "w", 100);
     for round in 0.. {
         let Ok(Outcome::CompletedMany(results)) = world.complete_many(&jobs) else { panic!() };

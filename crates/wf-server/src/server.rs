@@ -31,11 +31,7 @@ pub struct Server;
 impl Server {
     /// Answers on `listener` until `shutdown` resolves and running requests have ended (10 s at most). The engine is the
     /// caller's: stop it afterwards.
-    pub async fn serve(
-        listener: TcpListener,
-        app: App,
-        shutdown: impl Future<Output = ()> + Send + 'static,
-    ) {
+    pub async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output = ()> + Send + 'static) {
         let shared = Inner::new(app);
         let upkeep = tokio::spawn(metrics::keep_up(shared.clone()));
         let connections = GracefulShutdown::new();
