@@ -238,6 +238,10 @@ async fn exchange(client: &Client, request: &Request) -> Exchange {
 }
 
 fn lost(error: &reqwest::Error) -> Exchange {
+    // It was never sent, and never can be: a key or a tenant with a line's end, say.
+    if error.is_builder() {
+        return Exchange::Final(ClientError::Unsendable { reason: cause(error) });
+    }
     Exchange::Again { failure: Failure::Transport(cause(error)), after: None }
 }
 

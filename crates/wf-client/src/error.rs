@@ -26,6 +26,9 @@ pub enum ClientError {
     /// Every attempt failed on its way. The operation may have happened: repeat it with the same key.
     #[error("no answer from {url} after {attempts} attempt(s): {reason}")]
     NoAnswer { url: String, attempts: u32, reason: String },
+    /// Nothing was sent: no header may hold what it would have to hold.
+    #[error("the request cannot be sent: {reason}")]
+    Unsendable { reason: String },
     #[error("{0}")]
     Refused(Box<Problem>),
     #[error("the answer is not understood: {0}")]

@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
-use wf_client::{Client, Outcome, Retry, StartInstance, Summary, Task, Worker, WorkerOptions};
+use wf_client::{Client, ClientError, Outcome, Retry, StartInstance, Summary, Task, Worker, WorkerOptions};
 
 /// What the server answers next, and what it was asked.
 #[derive(Clone, Default)]
@@ -80,6 +80,10 @@ async fn what_is_final_is_sent_once() {
     let (client, script) = server(&[problem(503, "unavailable"), started()]).await;
     assert_eq!(client.start(&StartInstance::of("order")).unkeyed().send().await.unwrap_err().code(), "unavailable");
     assert_eq!(*script.asked.lock().unwrap(), [("/api/v1/instances".to_owned(), None)]);
+    let (client, script) = server(&[]).await;
+    let unsendable = client.start(&StartInstance::of("order")).key("a\nb").await.unwrap_err();
+    assert!(matches!(unsendable, ClientError::Unsendable { .. }), "{unsendable}");
+    assert!(script.asked.lock().unwrap().is_empty());
 }
 
 /// L3.3, L3.4: a report repeated after a lost answer needs no key; a lost lease is counted and not repeated.
