@@ -5,23 +5,54 @@ use std::sync::Arc;
 
 use wf_core::draft::Base;
 use wf_core::rows::Definition;
-use wf_core::{Key, Need, Row, RowId};
+use wf_core::{Key, Need, RangeId, Row, RowId};
 use wf_model::Process;
-use wf_store::{Needs, Store};
+use wf_store::{Needs, RANGE_MAX, Store};
 
 use crate::cache::Cache;
 use crate::request::Refusal;
 
+/// Pages of a range that are loaded unasked.
+const AHEAD_PAGES_MAX: usize = 64;
+
 pub async fn load(store: &dyn Store, cache: &mut Cache, needs: Needs) -> Result<(), Refusal> {
     let processes: BTreeSet<Key> = needs.core.iter().filter_map(process_of).collect();
+    let continued: Vec<RangeId> = needs.core.iter().filter_map(continued).collect();
+    fetch(store, cache, needs).await?;
+    for range in continued {
+        read_ahead(store, cache, &range).await?;
+    }
+    for definition in processes {
+        let process = compile(cache, definition)?;
+        cache.add_process(definition, process);
+    }
+    Ok(())
+}
+
+async fn fetch(store: &dyn Store, cache: &mut Cache, needs: Needs) -> Result<(), Refusal> {
     let loaded = store.load(needs).await.map_err(|error| {
         tracing::error!(%error, "failed to load");
         Refusal::Unavailable { reason: error.to_string() }
     })?;
     cache.add(loaded);
-    for definition in processes {
-        let process = compile(cache, definition)?;
-        cache.add_process(definition, process);
+    Ok(())
+}
+
+fn continued(need: &Need) -> Option<RangeId> {
+    match need {
+        Need::Range(range, Some(_)) => Some(range.clone()),
+        Need::Range(_, None) | Need::Row(_) | Need::Process(_) => None,
+    }
+}
+
+/// The command begins anew after each load. One that goes through a range page by page would be quadratic: so as much
+/// again is loaded as it has seen.
+async fn read_ahead(store: &dyn Store, cache: &mut Cache, range: &RangeId) -> Result<(), Refusal> {
+    let pages = cache.range(range).map_or(0, |view| view.entries.len() / RANGE_MAX);
+    for _ in 1..pages.min(AHEAD_PAGES_MAX) {
+        let Some(frontier) = cache.range(range).and_then(|view| view.frontier.cloned()) else { break };
+        let need = Need::Range(range.clone(), Some(frontier));
+        fetch(store, cache, Needs { core: [need].into(), ..Needs::default() }).await?;
     }
     Ok(())
 }
