@@ -97,14 +97,30 @@ fn l1_2_tenants_share_nothing_not_even_a_key() {
     let key = text(&job["key"]);
     let hidden: [(&str, &str, fn(&Api, &str) -> Call, &str); 5] = [
         ("instance", &instance, |api, key| api.call("GET", &format!("/api/v1/instances/{key}")), "instance-not-found"),
-        ("cancel", &instance, |api, key| api.post(&format!("/api/v1/instances/{key}/cancel"), json!({})), "instance-not-found"),
-        ("variables", &instance, |api, key| {
-            api.put(&format!("/api/v1/instances/{key}/variables"), json!({"variables": {}}))
-        }, "instance-not-found"),
-        ("complete", &key, |api, key| api.post(&format!("/api/v1/jobs/{key}/complete"), json!({"worker": "w"})), "job-not-found"),
-        ("step", &key, |api, key| {
-            api.put(&format!("/api/v1/jobs/{key}/steps/s"), json!({"worker": "w", "result": 1}))
-        }, "job-not-found"),
+        (
+            "cancel",
+            &instance,
+            |api, key| api.post(&format!("/api/v1/instances/{key}/cancel"), json!({})),
+            "instance-not-found",
+        ),
+        (
+            "variables",
+            &instance,
+            |api, key| api.put(&format!("/api/v1/instances/{key}/variables"), json!({"variables": {}})),
+            "instance-not-found",
+        ),
+        (
+            "complete",
+            &key,
+            |api, key| api.post(&format!("/api/v1/jobs/{key}/complete"), json!({"worker": "w"})),
+            "job-not-found",
+        ),
+        (
+            "step",
+            &key,
+            |api, key| api.put(&format!("/api/v1/jobs/{key}/steps/s"), json!({"worker": "w", "result": 1})),
+            "job-not-found",
+        ),
     ];
     for (what, key, call, code) in hidden {
         let foreign = call(&other, key).answer();

@@ -27,7 +27,8 @@ fn lives(api: &Api) {
 #[test]
 fn input_files_that_are_no_models_are_refused_with_the_reason() {
     let node = node();
-    let open = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"><process id="p" isExecutable="true">"#;
+    let open =
+        r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"><process id="p" isExecutable="true">"#;
     let bomb = r#"<!DOCTYPE d [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]><definitions>&b;</definitions>"#;
     let deep = format!("{}{}", "<a>".repeat(100_000), "</a>".repeat(100_000));
     let table = [

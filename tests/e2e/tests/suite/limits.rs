@@ -209,9 +209,9 @@ fn limits_an_address_for_everybody_needs_keys() {
 /// L1.7, F4: a key is new again after its time, on the engine's clock.
 #[test]
 fn l1_7_f4_a_key_is_new_again_after_its_time() {
-    let setup = Setup::new().test_clock().config(
-        "[idempotency]\nttl_ms = 86400000\n[idempotency.routes.\"POST /api/v1/messages\"]\nttl_ms = 604800000",
-    );
+    let setup = Setup::new()
+        .test_clock()
+        .config("[idempotency]\nttl_ms = 86400000\n[idempotency.routes.\"POST /api/v1/messages\"]\nttl_ms = 604800000");
     let node = setup.start();
     let api = &node.api;
     api.deploy(&one_task("one", "work")).answer().expect(201);

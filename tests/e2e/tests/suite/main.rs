@@ -12,6 +12,6 @@ mod kills;
 mod limits;
 mod receiver;
 mod seen;
-mod stories;
 mod stop;
+mod stories;
 mod tour;
