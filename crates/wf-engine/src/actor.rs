@@ -332,7 +332,7 @@ impl Actor {
         if !batch.outbox.is_empty() || !batch.outbox_retries.is_empty() {
             self.shared.outbox_filled.notify_one();
         }
-        stats::tell_commit(&turn, begun.elapsed(), self.mailbox.len(), self.partition.id);
+        stats::tell_commit(&turn, begun.elapsed());
         stats::tell(&mut turn, self.partition.id);
         self.conflicts = 0;
         self.shared.ready.store(true, Ordering::Release);

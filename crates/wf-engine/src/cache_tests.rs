@@ -213,7 +213,7 @@ impl World {
             _ => RangeId::Variables(1 + self.below(4)),
         };
         let limit = [1, 3, 100][self.below(3) as usize];
-        let (found, _) = self.run(|draft| draft.first_in(&range, None, limit));
+        let (found, _) = self.run(|draft| draft.first_in(&range, limit));
         let wanted: Vec<SortKey> = range_of(&self.truth, &range).into_iter().take(limit).collect();
         assert_eq!(found, wanted, "{range:?}");
         let id = self.random_row().id();
@@ -315,7 +315,7 @@ fn a_range_bigger_than_its_head_is_walked_once() {
     world.page_max = 10;
     let ready = RangeId::Ready { tenant: "t".into(), job_type: "j".into() };
     let lease = |draft: &mut Draft<'_>| {
-        let all = draft.first_in(&ready, None, usize::MAX)?;
+        let all = draft.first_in(&ready, usize::MAX)?;
         for sort in &all {
             draft.put(job(sort.key, JobState::Activated, 0, 9))?;
         }

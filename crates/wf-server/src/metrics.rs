@@ -24,8 +24,17 @@ pub fn recorder() -> Result<PrometheusHandle, BuildError> {
         .set_buckets_for_metric(Matcher::Suffix("_batch_size".to_owned()), &SIZES)?;
     let handle = builder.install_recorder()?;
     describe();
+    // From zero on: a rate over a counter that appears with its first event does not see that event.
+    UNLABELLED.into_iter().for_each(|name| metrics::counter!(name).increment(0));
     Ok(handle)
 }
+
+const UNLABELLED: [&str; 4] = [
+    "wf_api_idempotency_conflicts_total",
+    "wf_db_command_dedup_total",
+    "wf_lease_expiries_total",
+    "wf_incidents_total",
+];
 
 fn describe() {
     use metrics::{describe_counter, describe_gauge, describe_histogram};

@@ -135,3 +135,24 @@ async fn k7_repeats_and_conflicts_are_counted_without_a_position() {
     let uses = wf_store::Store::idempotency(&*stage.inner, query).await.unwrap();
     assert_eq!((uses.keys, uses.hits, uses.conflicts), (1, 2, 1));
 }
+
+/// K7, L3.4, L5.7: repeats that need no key of the client's are seen as well.
+#[tokio::test]
+async fn k7_repeats_that_the_state_knows_are_counted() {
+    let world = World::new().await;
+    for _ in 0..3 {
+        world.ok(publish("paid", "1", Some("m1"), 0)).await;
+    }
+    world.start("order").await;
+    let held = world.activate("a").await[0];
+    world.ok(complete(held)).await;
+    world.ok(complete(held)).await;
+    let stage = world.stage.clone();
+    world.end().await;
+    let slice = wf_store::Slice { after: None, limit: 10 };
+    let query = wf_store::IdempotencyQuery { tenant: None, since: 0, now: START, slice };
+    let uses = wf_store::Store::idempotency(&*stage.inner, query).await.unwrap();
+    let mut seen: Vec<(&str, u64)> = uses.items.iter().map(|item| (&*item.route, item.hits)).collect();
+    seen.sort();
+    assert_eq!(seen, [("complete-job", 1), ("publish-message", 2)]);
+}
