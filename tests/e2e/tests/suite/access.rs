@@ -76,6 +76,9 @@ fn access_without_a_known_token_nothing_opens_but_the_health() {
     }
 }
 
+/// A call about the thing with this key.
+type Asking = fn(&Api, &str) -> Call;
+
 /// L1.2: what another tenant has is not there, and says so in the very words of what never was.
 #[test]
 fn l1_2_tenants_share_nothing_not_even_a_key() {
@@ -95,7 +98,7 @@ fn l1_2_tenants_share_nothing_not_even_a_key() {
     let instance = text(&first.json()["key"]);
     let job = acme.job("work", "w");
     let key = text(&job["key"]);
-    let hidden: [(&str, &str, fn(&Api, &str) -> Call, &str); 5] = [
+    let hidden: [(&str, &str, Asking, &str); 5] = [
         ("instance", &instance, |api, key| api.call("GET", &format!("/api/v1/instances/{key}")), "instance-not-found"),
         (
             "cancel",

@@ -51,7 +51,7 @@ fn full_disk(setup: &Setup, limited: &Setup, codes: &[&str]) {
     assert_eq!(node.api.state(&answered[0]), "ACTIVE");
     assert_eq!(node.api.get("/livez").status, 200);
     until("not ready", || (node.api.get("/readyz").status == 503).then_some(()));
-    assert_eq!(start(&node, 0).is_replay(), true, "a stored answer needs no disk");
+    assert!(start(&node, 0).is_replay(), "a stored answer needs no disk");
     assert_eq!(start(&node, answered.len()).status, 503);
     let log = limited.log();
     assert!(!log.contains("panicked"), "{log}");
