@@ -2,9 +2,9 @@
 //! Knows no crate's inside; it starts cargo and looks at its answers. Light on purpose: it is built before anything else.
 //! Next: `run.rs` starts programs, `tools.rs` finds what tests need, `deps.rs` holds the rules about dependencies.
 
-mod deps;
 mod run;
 mod tools;
+mod deps;
 
 use anyhow::Result;
 use std::process::ExitCode;

@@ -269,10 +269,6 @@ impl World {
     pub fn count(&self, is_wanted: impl Fn(&Row) -> bool) -> usize {
         self.rows.values().filter(|row| is_wanted(row)).count()
     }
-
-    pub fn elapsed(&self) -> Millis {
-        self.now - super::START
-    }
 }
 
 pub fn holder(job: &Job) -> Holder {
