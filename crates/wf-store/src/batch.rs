@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use wf_core::rows::Text;
-use wf_core::{Key, Millis, Row, RowId};
+use wf_core::{Millis, Row, RowId};
 use wf_idempotency::record::Record;
 
 use crate::outbox::{OutboxEntry, OutboxId};
