@@ -192,7 +192,8 @@ fn s7_a_late_worker_is_told_so_and_changes_nothing() {
     api.about(&late, "extend", json!({"worker": "late", "lease": late["lease"], "leaseMs": 10})).answer().expect(200);
     api.advance(10);
     let told = |reason: &str| {
-        let complete = api.complete(&late, "late", json!({"by": "late"})).answer().expect_problem(409, "job-lease-lost");
+        let complete =
+            api.complete(&late, "late", json!({"by": "late"})).answer().expect_problem(409, "job-lease-lost");
         let fail = json!({"worker": "late", "lease": late["lease"], "message": "m"});
         let fail = api.about(&late, "fail", fail).answer().expect_problem(409, "job-lease-lost");
         for problem in [complete, fail] {
