@@ -1,4 +1,5 @@
 //! The client against a server that fails as told: what is repeated, under which key, and what is not (L1.1, L3.3).
+#![expect(clippy::unwrap_used, reason = "in a test it is an assertion")]
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -15,8 +16,11 @@ use wf_client::{Client, Outcome, Retry, StartInstance, Summary, Task, Worker, Wo
 #[derive(Clone, Default)]
 struct Script {
     answers: Arc<Mutex<VecDeque<(u16, Value)>>>,
-    asked: Arc<Mutex<Vec<(String, Option<String>)>>>,
+    asked: Arc<Mutex<Vec<Asked>>>,
 }
+
+/// Path and key.
+type Asked = (String, Option<String>);
 
 async fn server(answers: &[(u16, Value)]) -> (Client, Script) {
     let script = Script::default();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use wf_core::draft::Changes;
 use wf_core::rows::Text;
-use wf_core::{Command, Context, Millis, Need, Outcome, RangeId, Row, RowId, canonical, draft::Base};
+use wf_core::{Command, Context, Millis, Need, Outcome, RangeId, RowId, canonical, draft::Base};
 use wf_idempotency::decide::{Policy, Verdict};
 use wf_idempotency::record::{Answer, Record, State};
 use wf_store::{Fence, Head, LogEntry, Needs, Opened, OutboxState, RecordEntry, RecordId, SuppressedKind, TestClock};
@@ -15,7 +15,7 @@ use crate::decided::{self, Actor, Around, Decided, Filing, request_id};
 use crate::envelope::{Asked, Own, Reply};
 use crate::options::{Options, SinkRule};
 use crate::request::{Answered, Ask, OutboxRefusal, Passport, Refusal, Request};
-use crate::suppressed::Note;
+use crate::suppressed::{Note, note_repeats};
 use crate::turn::Turn;
 
 /// What a repeat is told to wait when its record says that the first request still runs.
@@ -205,7 +205,7 @@ impl Partition {
             return Ok(Executed::Empty);
         }
         self.keep_compiled(command, &decided.outcome);
-        note_skipped(&decided.outcome, command, &self.cache, turn);
+        note_repeats(&decided.outcome, command, &context, &self.cache, turn);
         let Decided { outcome, changes, answer, filing } = decided;
         if let Some(filing) = filing {
             let id = request_id(now, &request.tenant, key, &asked.nonce);
@@ -402,24 +402,4 @@ fn filled(changes: &Changes) -> impl Iterator<Item = RangeId> {
 fn new_incidents(changes: &Changes) -> u64 {
     let created = |event: &&wf_core::Event| matches!(event.what, wf_core::event::What::IncidentCreated { .. });
     changes.events.iter().filter(created).count() as u64
-}
-
-/// Work that was asked for again and had been done: counted, so that a spike is seen.
-fn note_skipped(outcome: &Outcome, command: &Command, cache: &Cache, turn: &mut Turn) {
-    let mut skip = |job: u64| {
-        if let Some(Row::Job(job)) = cache.row(&RowId::Job(job)).flatten() {
-            *turn.stats.jobs_skipped.entry(job.job_type.clone()).or_default() += 1;
-        }
-    };
-    match (outcome, command) {
-        (Outcome::Completed { duplicate: true }, Command::CompleteJob { holder, .. }) => skip(holder.job),
-        (Outcome::Step { recorded: false, .. }, Command::RecordStep { holder, .. }) => skip(holder.job),
-        (Outcome::CompletedMany(results), _) => {
-            results.iter().filter(|(_, result)| *result == Ok(true)).for_each(|(job, _)| skip(*job));
-        }
-        (Outcome::Published { duplicate: true, misuse: true, .. }, Command::PublishMessage { name, .. }) => {
-            tracing::warn!(message = %name, "a message id was used again with other content");
-        }
-        _ => (),
-    }
 }

@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use wf_core::Millis;
+use wf_core::draft::Base;
 use wf_core::rows::Text;
+use wf_core::{Command, Context, Key, Millis, Outcome, Row, RowId, ids};
 use wf_idempotency::key::hex;
 use wf_store::{Suppressed, SuppressedKind};
 
+use crate::cache::Cache;
 use crate::clock::lock;
 use crate::envelope::Asked;
 use crate::request::{Passport, Request};
+use crate::turn::Turn;
 
 const MINUTE_MS: i64 = 60_000;
 /// Keys and minutes that are counted at a time; what comes beyond, while nothing can be stored, is not counted.
@@ -32,6 +35,11 @@ impl Note {
 
     pub fn of(request: &Request, passport: &Passport, kind: SuppressedKind, now: Millis) -> Note {
         Note { tenant: request.tenant.clone(), key_hash: passport.key_hash, kind, route: passport.route, now }
+    }
+
+    /// Without a key: `subject` is a hash of what was repeated, the verb stands for the route.
+    fn about(subject: [u8; 16], kind: SuppressedKind, command: &Command, context: &Context) -> Note {
+        Note { tenant: context.tenant.clone(), key_hash: subject, kind, route: command.verb(), now: context.now }
     }
 
     /// L6.3: tenant, route, key hash and age.
@@ -59,6 +67,38 @@ impl Note {
             last: self.now,
         }
     }
+}
+
+/// Work that was asked for again and had been done, as the state knows it without any key: a holder's second completion,
+/// a recorded step, a message id. Counted per job type and per subject, so that a spike and its cause are seen.
+pub fn note_repeats(outcome: &Outcome, command: &Command, context: &Context, cache: &Cache, turn: &mut Turn) {
+    match (outcome, command) {
+        (Outcome::Completed { duplicate: true }, Command::CompleteJob { holder, .. })
+        | (Outcome::Step { recorded: false, .. }, Command::RecordStep { holder, .. }) => {
+            note_job(holder.job, command, context, cache, turn);
+        }
+        (Outcome::CompletedMany(results), _) => {
+            let repeats = results.iter().filter(|(_, result)| *result == Ok(true));
+            repeats.for_each(|(job, _)| note_job(*job, command, context, cache, turn));
+        }
+        (Outcome::Published { duplicate: true, misuse, .. }, Command::PublishMessage { name, message_id, .. }) => {
+            if *misuse {
+                tracing::warn!(message = %name, "a message id was used again with other content");
+            }
+            let id = message_id.as_deref().unwrap_or("");
+            let subject = ids::hash16(&[b"message", context.tenant.as_bytes(), name.as_bytes(), id.as_bytes()]);
+            turn.suppressed.push(Note::about(subject, SuppressedKind::Message, command, context).into_entry());
+        }
+        _ => (),
+    }
+}
+
+fn note_job(job: Key, command: &Command, context: &Context, cache: &Cache, turn: &mut Turn) {
+    if let Some(Row::Job(job)) = cache.row(&RowId::Job(job)).flatten() {
+        *turn.stats.jobs_skipped.entry(job.job_type.clone()).or_default() += 1;
+    }
+    let subject = ids::hash16(&[b"job", &job.to_be_bytes()]);
+    turn.suppressed.push(Note::about(subject, SuppressedKind::Job, command, context).into_entry());
 }
 
 /// Counts of requests that were answered beside the turns, until a turn takes them along.
