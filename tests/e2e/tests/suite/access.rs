@@ -96,7 +96,8 @@ fn l1_2_tenants_share_nothing_not_even_a_key() {
     let job = acme.job("work", "w");
     let key = text(&job["key"]);
     // (what is asked, with a key of another tenant's, in which words it is refused)
-    let hidden: [(fn(&Api, &str) -> Call, &str, &str); 5] = [
+    type Ask = fn(&Api, &str) -> Call;
+    let hidden: [(Ask, &str, &str); 5] = [
         (|api, key| api.call("GET", &format!("/api/v1/instances/{key}")), &instance, "instance-not-found"),
         (|api, key| api.post(&format!("/api/v1/instances/{key}/cancel"), json!({})), &instance, "instance-not-found"),
         (set_variables, &instance, "instance-not-found"),
