@@ -67,6 +67,7 @@ fn fix() -> Result<()> {
 fn test(args: &[String]) -> Result<()> {
     let nats_server = tools::nats_server()?;
     tools::c_compiler()?;
+    tools::curl()?;
     let binary = run::release_binary("wf")?;
     // What the end-to-end tests start. A test that finds one of them unset fails and says so; none is ever skipped.
     let env = [("WF_BINARY", binary), ("WF_NATS_SERVER", nats_server)];

@@ -1,7 +1,7 @@
 //! The real binary, from outside: started, used, broken, killed, restarted. One file per concern, one program to link.
 //! Read `crash.rs` first: what the product is for. Tests are named by the requirement or scenario that they hold.
 
-#![expect(clippy::unwrap_used, reason = "in a test it is an assertion")]
+#![allow(clippy::unwrap_used, reason = "a test that is surprised fails")]
 
 mod access;
 mod bus;
@@ -10,6 +10,7 @@ mod corpus;
 mod crash;
 mod database;
 mod input;
+mod keys;
 mod kills;
 mod limits;
 mod receiver;
