@@ -9,6 +9,7 @@ mod command_line;
 mod corpus;
 mod crash;
 mod database;
+mod documents;
 mod input;
 mod keys;
 mod kills;
