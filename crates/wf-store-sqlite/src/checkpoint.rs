@@ -79,8 +79,10 @@ impl Checkpointer {
         let _ = self.messages.send(Message::Idle(done));
         let _ = result.await;
     }
+}
 
-    pub fn stop(&mut self) {
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
         let _ = self.messages.send(Message::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

@@ -54,10 +54,12 @@ fn held_by(holder: &Option<u32>) -> String {
     holder.map_or(String::new(), |pid| format!(" (process {pid})"))
 }
 
+/// Dropped in this order: readers first, the writer last. The last connection to close empties the log into the database,
+/// and one that only reads cannot.
 pub struct SqliteStore {
     pub(crate) readers: Readers,
-    pub(crate) writer: Writer,
     pub(crate) checkpointer: Checkpointer,
+    pub(crate) writer: Writer,
     /// Held for the life of the store; the system lets go of it even if the process is killed.
     _lock: File,
 }
@@ -89,16 +91,7 @@ impl SqliteStore {
             SpawnError::Sqlite(source) => failed(source),
             SpawnError::Io(error) => OpenError::Threads(error),
         })?;
-        Ok(SqliteStore { readers, writer, checkpointer, _lock: lock })
-    }
-}
-
-impl Drop for SqliteStore {
-    /// Readers first, the writer last: the last connection to close empties the log into the database.
-    fn drop(&mut self) {
-        self.readers.stop();
-        self.checkpointer.stop();
-        self.writer.stop();
+        Ok(SqliteStore { readers, checkpointer, writer, _lock: lock })
     }
 }
 

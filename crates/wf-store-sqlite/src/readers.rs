@@ -69,8 +69,11 @@ impl Readers {
         }
         result.await.unwrap_or_else(|_| Err(StoreError(GONE.to_owned())))
     }
+}
 
-    pub fn stop(&mut self) {
+impl Drop for Readers {
+    /// Ends the threads, after what they have begun.
+    fn drop(&mut self) {
         self.lists = None;
         for thread in self.threads.drain(..) {
             let _ = thread.join();

@@ -63,9 +63,11 @@ impl Writer {
     pub fn checkpoints(&self) -> Checkpoints {
         Checkpoints(self.messages.clone())
     }
+}
 
+impl Drop for Writer {
     /// Ends the thread after what waits already.
-    pub fn stop(&mut self) {
+    fn drop(&mut self) {
         let _ = self.messages.send(Message::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

@@ -100,6 +100,19 @@ async fn an_idle_store_has_no_log() {
     assert_eq!(log(), 0);
 }
 
+/// `wf.db` alone is the whole store then, for whoever copies a stopped one.
+#[tokio::test]
+async fn a_closed_store_is_one_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let fence = fence(&store).await;
+    commit(&store, fence, 5).await;
+    drop(store);
+    assert!(!dir.path().join("wf.db-wal").exists());
+    let rows: i64 = database(dir.path()).query_row("SELECT count(*) FROM command_log", [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, 5);
+}
+
 /// Turns go on while somebody holds a snapshot; when it is gone the log begins anew, cut to what is kept of it.
 #[tokio::test]
 async fn a_stuck_reader_stops_no_turn() {

@@ -9,10 +9,11 @@ use e2e::api::{Api, Call, jobs_of, text};
 use e2e::http::Answer;
 use e2e::models::one_task;
 use e2e::node::Setup;
-use e2e::pause;
+use e2e::{pause, until};
 use serde_json::{Value, json};
 
 use crate::database::{audit_gaps, event_counts};
+use crate::receiver::{Delivery, Receiver};
 
 const KILLS: u64 = 15;
 const STARTERS: u64 = 3;
@@ -37,7 +38,9 @@ struct World {
 
 #[test]
 fn l1_6_k8_kills_at_random_lose_nothing_and_double_nothing() {
-    let setup = Setup::new();
+    let receiver = Receiver::start(|_| 200);
+    let sink = format!("[[sink]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"{}\"", receiver.url());
+    let setup = Setup::new().config(&sink);
     let node = setup.start();
     node.api.deploy(&one_task("one", "work")).answer().expect(201);
     node.kill();
@@ -56,6 +59,7 @@ fn l1_6_k8_kills_at_random_lose_nothing_and_double_nothing() {
         last
     });
     check(&setup, &world);
+    check_published(&setup, &receiver.deliveries());
 }
 
 /// The node that was not killed.
@@ -148,6 +152,7 @@ fn check(setup: &Setup, world: &World) {
     let ended: BTreeSet<String> = ended.map(|instance| text(&instance["key"])).collect();
     assert_eq!(ended, *completed, "each answered completion is there, and no other");
     drain(&node.api);
+    until("empty outbox", || node.api.all("/api/v1/outbox?state=pending").is_empty().then_some(()));
     assert!(node.stop().success());
     let counts = event_counts(&setup.database(), &["instance.started", "job.completed", "instance.completed"]);
     let once = found.iter().flat_map(|key| {
@@ -155,6 +160,27 @@ fn check(setup: &Setup, world: &World) {
     });
     assert_eq!(counts, once.collect());
     assert_eq!(audit_gaps(&setup.database()), Vec::<String>::new());
+}
+
+/// L5.1, L5.2, S9: published is what happened, each id with the same bytes however often it came, and what came for the
+/// first time came in the order of its instance.
+fn check_published(setup: &Setup, deliveries: &[Delivery]) {
+    let mut seen: BTreeMap<String, &[u8]> = BTreeMap::new();
+    let mut in_order: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for delivery in deliveries {
+        let id = delivery.header("webhook-id");
+        let event = delivery.json();
+        let first = seen.entry(id.clone()).or_insert_with(|| {
+            in_order.entry(text(&event["subject"])).or_default().push(text(&event["type"]));
+            &delivery.body
+        });
+        assert_eq!(*first, delivery.body, "{id} came twice and differs");
+    }
+    let published = ["instance.started", "job.completed", "instance.completed"];
+    let whole: Vec<String> = published.iter().map(|kind| format!("wf.{kind}")).collect();
+    assert!(in_order.values().all(|kinds| *kinds == whole), "{in_order:?}");
+    let happened = event_counts(&setup.database(), &published);
+    assert_eq!(seen.len() as u64, happened.values().sum::<u64>());
 }
 
 fn drain(api: &Api) {
