@@ -251,7 +251,7 @@ CREATE TABLE follow_up (
     key             INTEGER PRIMARY KEY,
     root            INTEGER NOT NULL,
     scope           INTEGER NOT NULL,
-    -- 'ARRIVE', 'TERMINATE' or 'START_NEXT'
+    -- 'ARRIVE', 'TERMINATE', 'START_NEXT' or 'MATCH_BUFFERED' (element: the subscription)
     work            TEXT NOT NULL,
     element         INTEGER,
     flow            INTEGER,

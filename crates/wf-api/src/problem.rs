@@ -96,6 +96,9 @@ impl From<&Rejection> for Problem {
             Rejection::LeaseLost(reason) => lease_lost(*reason),
             Rejection::InstanceFinished => Problem::new(Code::InstanceFinished, "the instance has ended"),
             Rejection::Invalid { field, message } => Problem::validation(field, message.clone()),
+            Rejection::OverBudget => {
+                Problem::new(Code::Overloaded, "the items before took all the work of one request: send this one again")
+            }
         }
     }
 }

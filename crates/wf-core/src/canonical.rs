@@ -183,5 +183,8 @@ fn write_follow_up(row: &FollowUp, out: &mut Canon) {
         Work::StartNext { process_id, message, correlation_key, tenant } => {
             out.tag(3).text(process_id).text(message).text(correlation_key).text(tenant);
         }
+        Work::MatchBuffered { subscription } => {
+            out.tag(4).num(*subscription);
+        }
     }
 }

@@ -10,7 +10,7 @@ use wf_model::Text as ModelText;
 use crate::draft::{Run, Stop, gather};
 use crate::ids::{self, Key};
 use crate::rows::{IncidentKind, Json, Text, Variables};
-use crate::walk::Walk;
+use crate::walk::{ELEMENT_WORK_MAX, WORK_MAX, Walk};
 
 /// Why an element cannot go on: something is missing or refused, or its model failed and an incident must wait.
 #[derive(Debug)]
@@ -27,6 +27,69 @@ impl<E: Into<Stop>> From<E> for Halt {
     }
 }
 
+/// What a command has spent on its expressions, and the variables that it has read already.
+#[derive(Default)]
+pub(crate) struct Effort {
+    command: u64,
+    element: u64,
+    /// By their text, never by their place in memory: a replay must count the same.
+    parsed: BTreeMap<Json, Value>,
+}
+
+/// Bytes of JSON that are as much work as a step, read or written.
+const JSON_BYTES_PER_STEP: u64 = 8;
+/// The same for values that an evaluation makes.
+const VALUE_BYTES_PER_STEP: u64 = 16;
+/// The same for a variable that is found again.
+const KNOWN_BYTES_PER_STEP: u64 = 256;
+/// From here on a parsed variable is kept for the next expression.
+const KEPT_BYTES_MIN: usize = 1024;
+
+impl Effort {
+    pub fn is_spent(&self) -> bool {
+        self.command >= WORK_MAX
+    }
+
+    pub fn begin_element(&mut self) {
+        self.element = 0;
+    }
+
+    fn add(&mut self, work: u64) {
+        self.command = self.command.saturating_add(work);
+        self.element = self.element.saturating_add(work);
+    }
+
+    /// After the work: it is bounded by itself, once.
+    fn check(&self) -> Result<(), String> {
+        match self.element > ELEMENT_WORK_MAX {
+            true => Err(format!("the element's expressions take more than {ELEMENT_WORK_MAX} steps together")),
+            false => Ok(()),
+        }
+    }
+
+    fn parse(&mut self, json: &Json) -> Result<Value, String> {
+        if let Some(known) = self.parsed.get(json).cloned() {
+            self.add(json.len() as u64 / KNOWN_BYTES_PER_STEP);
+            return Ok(known);
+        }
+        self.add(json.len() as u64 / JSON_BYTES_PER_STEP);
+        self.check()?;
+        let value = Value::from_json(json).map_err(|error| error.to_string())?;
+        if json.len() >= KEPT_BYTES_MIN {
+            self.parsed.insert(json.clone(), value.clone());
+        }
+        Ok(value)
+    }
+
+    /// A value as JSON, which is going to be written.
+    pub fn write(&mut self, value: &Value) -> Result<Json, String> {
+        let json = value.to_json().map_err(|error| error.to_string())?;
+        self.add(json.len() as u64 / JSON_BYTES_PER_STEP);
+        self.check()?;
+        Ok(json.into())
+    }
+}
+
 /// Where an expression is evaluated: variables that are not yet rows come first, then the scopes from `scope` up.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'p> {
@@ -40,18 +103,22 @@ impl Walk<'_, '_> {
         let names = expression.variables();
         let found = gather(names, |name| self.visible(name, place))?;
         for (name, json) in names.iter().zip(found).filter_map(|(name, json)| Some((name, json?))) {
-            let value = Value::from_json(&json)
-                .map_err(|error| Halt::Incident(IncidentKind::Expression, format!("variable {name}: {error}")))?;
+            let value = self.effort.parse(&json);
+            let value =
+                value.map_err(|error| Halt::Incident(IncidentKind::Expression, format!("variable {name}: {error}")))?;
             scope.insert(name.clone(), value);
         }
         let env = self.next_env();
-        expression.evaluate(&scope, &env).map_err(|error| failed(expression, &error.to_string()))
+        let (value, spent) = expression.evaluate_counted(&scope, &env);
+        self.effort.add(u64::from(spent.steps) + spent.bytes as u64 / VALUE_BYTES_PER_STEP);
+        let value = value.map_err(|error| failed(expression, &error.to_string()))?;
+        self.effort.check().map_err(|error| failed(expression, &error))?;
+        Ok(value)
     }
 
     pub(crate) fn evaluate_json(&mut self, expression: &Expression, place: Place<'_>) -> Step<Json> {
         let value = self.evaluate(expression, place)?;
-        let json = value.to_json().map_err(|error| failed(expression, &error.to_string()))?;
-        Ok(json.into())
+        self.effort.write(&value).map_err(|error| failed(expression, &error))
     }
 
     /// A literal as it is; an expression must give a string (or a number, spelled as in JSON).

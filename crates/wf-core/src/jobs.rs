@@ -198,7 +198,7 @@ pub(crate) fn complete_many(walk: &mut Walk<'_, '_>, worker: &Text, items: &[Com
     let mut results = Vec::with_capacity(items.len());
     for item in items {
         let holder = Holder { job: item.job, worker: worker.clone(), lease: item.lease };
-        match complete_one(walk, &holder, &item.variables) {
+        match complete_next(walk, &holder, &item.variables) {
             Ok(duplicate) => results.push((item.job, Ok(duplicate))),
             Err(Stop::Rejected(rejection)) => results.push((item.job, Err(rejection))),
             Err(missing) => return Err(missing),
@@ -207,6 +207,14 @@ pub(crate) fn complete_many(walk: &mut Walk<'_, '_>, worker: &Text, items: &[Com
         walk.run()?;
     }
     Ok(Outcome::CompletedMany(results))
+}
+
+fn complete_next(walk: &mut Walk<'_, '_>, holder: &Holder, variables: &Variables) -> Run<bool> {
+    if walk.effort.is_spent() {
+        return Err(Rejection::OverBudget.into());
+    }
+    walk.effort.begin_element();
+    complete_one(walk, holder, variables)
 }
 
 fn ask_for(walk: &Walk<'_, '_>, job: Key) -> Run<()> {

@@ -223,7 +223,7 @@ pub(crate) fn start_next(walk: &mut Walk<'_, '_>, next: &StartNext) -> Run<()> {
         message: next.message.clone(),
         correlation_key: next.correlation_key.clone(),
     };
-    let Some(message) = walk.next_buffered(&range, &next.process_id)? else { return Ok(()) };
+    let Some((_, message)) = walk.next_buffered(&range, &next.process_id, None)? else { return Ok(()) };
     if start_by_message(walk, &start, &message, origin_of_key(message.key))? {
         walk.note_correlated(&message, &next.process_id)?;
     }

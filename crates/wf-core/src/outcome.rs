@@ -97,6 +97,8 @@ pub enum Rejection {
         field: &'static str,
         message: String,
     },
+    /// An item of a batch whose earlier items took all the work that one command may do.
+    OverBudget,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -46,8 +46,8 @@ fn put_follow_up_aside(walk: &mut Walk<'_, '_>, key: Key, reason: &Text) -> Run<
     match follow_up.work {
         Work::Arrive { element, flow } => park_token(walk, follow_up.scope, element, flow, reason)?,
         Work::Terminate => raise_on_scope(walk, follow_up.scope, reason)?,
-        // The message stays buffered: the next end of an instance looks for it again.
-        Work::StartNext { .. } => (),
+        // The message stays buffered: the next end of an instance, the next subscription looks for it again.
+        Work::StartNext { .. } | Work::MatchBuffered { .. } => (),
     }
     Ok(true)
 }

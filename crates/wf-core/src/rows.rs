@@ -344,6 +344,8 @@ pub enum Work {
     Terminate,
     /// Look for a buffered message that may start the next instance.
     StartNext { process_id: Text, message: Text, correlation_key: Text, tenant: Text },
+    /// Look for buffered messages that an open subscription takes.
+    MatchBuffered { subscription: Key },
 }
 
 macro_rules! rows {

@@ -82,6 +82,7 @@ fn go_on(walk: &mut Walk<'_, '_>, key: Key) -> Run<bool> {
         Work::StartNext { process_id, message, correlation_key, tenant } => {
             walk.push(Task::StartNext(messages::StartNext { tenant, process_id, message, correlation_key }));
         }
+        Work::MatchBuffered { subscription } => walk.push(Task::MatchBuffered { subscription, after: None }),
     }
     Ok(true)
 }

@@ -152,7 +152,7 @@ impl Walk<'_, '_> {
                     nest(name, path, old, value)?
                 }
             };
-            let json: Json = value.to_json().map_err(|error| mapping_failed(name, &error.to_string()))?.into();
+            let json = self.effort.write(&value).map_err(|error| mapping_failed(name, &error))?;
             insert_sorted(&mut seen, name.clone(), json.clone());
             insert_sorted(&mut results, name.clone(), json);
         }

@@ -63,6 +63,78 @@ fn an_endless_loop_through_a_sub_process() {
     world.check();
 }
 
+/// About a third of the work of one command.
+const HARD: &str = "count(for i in 1..50000 return i)";
+
+/// Hard expressions go from command to command like long paths; those of one element cannot be divided.
+#[test]
+fn hard_expressions() {
+    let chain: String = (0..12).map(|n| format!("task t{n} -> t{}\nout r = {HARD}\n", n + 1)).collect();
+    let mut world = big(&format!("start s -> t0\n{chain}task t12 -> e\nend e"));
+    let instance = world.start("p", "");
+    assert_eq!(world.state(instance), ScopeState::Active);
+    assert!((2..=5).contains(&world.follow_ups()));
+    assert_eq!((world.state(instance), world.incidents().len()), (ScopeState::Completed, 0));
+
+    let outputs: String = (0..20).map(|n| format!("out r{n} = {HARD}\n")).collect();
+    let mut world = big(&format!("start s -> t\ntask t -> e\n{outputs}end e"));
+    let instance = world.start("p", "");
+    let message = &world.incidents()[0].message;
+    assert!(message.contains("take more than 4000000 steps together"), "{message}");
+    assert_eq!(world.variables(instance), "{}");
+    world.check();
+}
+
+/// A large variable costs its text where it is read and where it is written, however short the expression.
+#[test]
+fn copies_of_a_large_variable() {
+    let copies = |count: u32| (0..count).map(|n| format!("out r{n} = x\n")).collect::<String>();
+    for (count, incidents) in [(3, 0), (20, 1)] {
+        let mut world = big(&format!("start s -> t\ntask t -> e\n{}end e", copies(count)));
+        world.start("p", &format!("x=\"{}\"", "a".repeat(3_000_000)));
+        world.follow_ups();
+        assert_eq!(world.incidents().len(), incidents, "{count} copies");
+    }
+}
+
+/// What is left of a batch after hard mappings is refused item by item, and may be sent again.
+#[test]
+fn a_batch_of_hard_mappings() {
+    use wf_core::outcome::{Outcome, Rejection};
+    let mut world = big(&format!("start s -> a\njob a -> e\nout r = {HARD}\nend e"));
+    for _ in 0..8 {
+        world.start("p", "");
+    }
+    let mut jobs = world.activate("a", "w", 100);
+    for round in 0.. {
+        let Ok(Outcome::CompletedMany(results)) = world.complete_many(&jobs) else { panic!() };
+        let over: Vec<Key> = results.iter().filter(|(_, result)| result.is_err()).map(|(key, _)| *key).collect();
+        assert!(results.iter().all(|(_, result)| matches!(result, Ok(false) | Err(Rejection::OverBudget))));
+        assert!(over.len() < jobs.len(), "round {round}");
+        jobs.retain(|job| over.contains(&job.job.key));
+        if jobs.is_empty() {
+            return assert!(round > 0);
+        }
+    }
+}
+
+/// A subscription beside its activity takes thousands of buffered messages, in order and in slices.
+#[test]
+fn a_flood_of_buffered_messages() {
+    let mut world = big("start s -> c
+         job c
+         boundary more on=c msg=more key=k nonint -> n
+         out last = n
+         job n");
+    (0..2_500).for_each(|n| assert_eq!(world.publish("more", "k", 60_000, &format!("n={n}")), 0));
+    let instance = world.start("p", "k=\"k\"");
+    assert!(world.jobs(JobState::Ready).len() <= 1_000);
+    assert!(world.follow_ups() >= 2);
+    assert_eq!(world.jobs(JobState::Ready).len(), 2_501);
+    assert!(world.variables(instance).contains("last:2499"));
+    world.check();
+}
+
 /// Each instance's steps are its own, and counted once: a batch of completions is no loop.
 #[test]
 fn the_steps_of_a_batch_are_counted_once() {

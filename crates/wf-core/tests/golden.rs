@@ -161,6 +161,7 @@ fn rows() -> Vec<Row> {
         follow_up(Work::Arrive { element: 2, flow: Some(0) }),
         follow_up(Work::Terminate),
         follow_up(Work::StartNext { process_id, message, correlation_key: key, tenant }),
+        follow_up(Work::MatchBuffered { subscription: 16 }),
     ]
 }
 
@@ -194,6 +195,7 @@ fn digests() {
         FollowUp ddf852db677c6a043aeeb8b1f6dac95e
         FollowUp a87800a99726d5fd99baf59603f2f91a
         FollowUp 9c82403802ad7202e56969870f33cf99
+        FollowUp 3879a3579194c73c3a382565ca2dd93b
         counters 9a33151b89443eb67f197b286d1b84f7
     "#]]
     .assert_eq(&lines);

@@ -1,6 +1,7 @@
 //! What the engine does unasked: timers, leases, back-offs, expiries, follow-ups, retention. In bounded slices.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use wf_core::draft::Base;
 use wf_core::ranges::{Due, due_at};
@@ -12,8 +13,9 @@ use crate::heads::RETAINED;
 
 /// Commands of one kind in one turn; what is left comes with the next.
 pub const SLICE_MAX: usize = 128;
-/// Follow-ups of one turn: each may take a thousand steps.
-pub const FOLLOW_UPS_MAX: usize = 8;
+/// A slice ends early after this long, once it has begun: a follow-up may be a thousand steps, or none at all. Requests wait
+/// meanwhile.
+pub const SLICE_TIME: Duration = Duration::from_millis(20);
 /// Rows of each kind that one purge drops.
 pub const PURGE_ROWS_MAX: u32 = 100;
 
@@ -40,8 +42,7 @@ pub fn next_due(cache: &Cache, range: &RangeId, skipped: &BTreeSet<Place>) -> Op
 pub fn due_entries(cache: &Cache, range: &RangeId, now: Millis, skipped: &BTreeSet<Place>) -> Vec<SortKey> {
     let Some(view) = cache.range(range) else { return Vec::new() };
     let due = view.entries.iter().take_while(|sort| due_at(sort) <= now);
-    let slice_max = if *range == RangeId::FollowUps { FOLLOW_UPS_MAX } else { SLICE_MAX };
-    due.filter(|sort| !is_skipped(skipped, range, sort)).take(slice_max).cloned().collect()
+    due.filter(|sort| !is_skipped(skipped, range, sort)).take(SLICE_MAX).cloned().collect()
 }
 
 fn is_skipped(skipped: &BTreeSet<Place>, range: &RangeId, sort: &SortKey) -> bool {

@@ -78,6 +78,7 @@ impl Actor {
     }
 
     async fn do_slice(&mut self, range: &RangeId) -> Result<(), Refusal> {
+        let begun = Instant::now();
         for (sort, own) in self.slice(range).await? {
             if !self.has_room() {
                 break;
@@ -88,6 +89,9 @@ impl Actor {
             };
             if !applied {
                 self.skipped.insert((range.clone(), sort));
+            }
+            if begun.elapsed() > due::SLICE_TIME {
+                break;
             }
         }
         Ok(())

@@ -1,6 +1,8 @@
 //! Bodies: read up to the limit, never beyond; and the media type that says how to read them.
 //! It does not parse. Next: `call.rs`.
 
+use std::time::Duration;
+
 use axum::body::{Body, HttpBody};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
@@ -12,8 +14,16 @@ use crate::route::Media;
 
 pub const BODY_BYTES_MAX: usize = 4 << 20;
 
+/// Who takes longer than this for a body holds its memory for nothing.
+const BODY_TIME: Duration = Duration::from_secs(60);
+
+pub(crate) async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
+    let late = |_| Problem::validation("body", format!("was not sent within {} s", BODY_TIME.as_secs()));
+    tokio::time::timeout(BODY_TIME, read_all(headers, body)).await.map_err(late)?
+}
+
 /// A length that is announced is believed before a byte is read; a chunked body is cut off at the limit.
-pub(crate) async fn read(headers: &HeaderMap, mut body: Body) -> Result<Bytes, Problem> {
+async fn read_all(headers: &HeaderMap, mut body: Body) -> Result<Bytes, Problem> {
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|bytes| bytes > BODY_BYTES_MAX as u64) {
         return Err(too_large());

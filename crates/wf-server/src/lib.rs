@@ -25,4 +25,4 @@ pub use app::App;
 pub use auth::{ApiKey, Auth, AuthError, Role};
 pub use keys::{IdempotencyConfig, RouteRule};
 pub use metrics::recorder;
-pub use server::{ServeError, Server};
+pub use server::Server;

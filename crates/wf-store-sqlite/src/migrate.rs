@@ -80,6 +80,7 @@ mod tests {
             "count_jobs",
             "outbox_stats",
             "list_definitions",
+            "release_claims",
         ];
         let connection = migrated();
         for (sql, name) in ALL {

@@ -68,12 +68,12 @@ async fn serve(config: &Config, with_hints: bool) -> Done {
     if with_hints {
         output::print(&hints::commands(&url, &config.data))?;
     }
-    let served = Server::serve(listener, app, stop).await;
+    Server::serve(listener, app, stop).await;
     tracing::info!("stopping: finishing what was begun");
     // Requests first, then what they caused: nothing enters the outbox once the engine has stopped.
     engine.shutdown().await;
     shipper.shutdown().await;
-    served.map_err(Failure::work)
+    Ok(())
 }
 
 async fn open_store(config: &Config) -> Result<Arc<dyn Store>, Failure> {

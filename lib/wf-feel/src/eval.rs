@@ -12,7 +12,7 @@ use regex::Regex;
 
 use self::locals::Local;
 use crate::ast::{Comparison, Expr, RangeExpr, Step};
-use crate::expression::{Env, EvalError};
+use crate::expression::{Env, EvalError, Spent};
 use crate::number::Number;
 use crate::scope::Scope;
 use crate::value::{Range, Value, put_entry};
@@ -22,7 +22,8 @@ pub(crate) type Outcome = Result<Value, EvalError>;
 
 /// `grows` says that the value may be nested deeper than the variables: then its depth is checked. So a value that goes
 /// through a thousand evaluations without ever being written is still one that may be dropped and compared.
-pub(crate) fn run(root: &Expr, grows: bool, scope: &dyn Scope, env: &Env) -> Outcome {
+/// With what it took of the budget, also where it failed.
+pub(crate) fn run(root: &Expr, grows: bool, scope: &dyn Scope, env: &Env) -> (Outcome, Spent) {
     let mut run = Run {
         scope,
         env,
@@ -33,11 +34,9 @@ pub(crate) fn run(root: &Expr, grows: bool, scope: &dyn Scope, env: &Env) -> Out
         locals: Vec::new(),
         patterns: Vec::new(),
     };
-    let value = run.eval(root)?;
-    if grows {
-        run.check_depth(&value, 0)?;
-    }
-    Ok(value)
+    let outcome = run.whole(root, grows);
+    let spent = Spent { steps: env.budget.steps_max - run.steps_left, bytes: env.budget.bytes_max - run.bytes_left };
+    (outcome, spent)
 }
 
 /// One evaluation: what it may still use, and the names that it has bound.
@@ -55,6 +54,14 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
+    fn whole(&mut self, root: &Expr, grows: bool) -> Outcome {
+        let value = self.eval(root)?;
+        if grows {
+            self.check_depth(&value, 0)?;
+        }
+        Ok(value)
+    }
+
     pub(crate) fn eval(&mut self, expr: &Expr) -> Outcome {
         self.step(1)?;
         self.enter()?;
@@ -104,15 +111,15 @@ impl Run<'_> {
     /// Takes `count` steps from the budget.
     pub(crate) fn step(&mut self, count: usize) -> Result<(), EvalError> {
         let left = u32::try_from(count).ok().and_then(|count| self.steps_left.checked_sub(count));
-        self.steps_left = left.ok_or(EvalError::Budget { steps_max: self.env.budget.steps_max })?;
-        Ok(())
+        self.steps_left = left.unwrap_or(0);
+        left.map(drop).ok_or(EvalError::Budget { steps_max: self.env.budget.steps_max })
     }
 
     /// Takes bytes from the budget; called before they are allocated.
     pub(crate) fn allocate(&mut self, bytes: usize) -> Result<(), EvalError> {
         let left = self.bytes_left.checked_sub(bytes);
-        self.bytes_left = left.ok_or(EvalError::Size { bytes_max: self.env.budget.bytes_max })?;
-        Ok(())
+        self.bytes_left = left.unwrap_or(0);
+        left.map(drop).ok_or(EvalError::Size { bytes_max: self.env.budget.bytes_max })
     }
 
     pub(crate) fn bytes_left(&self) -> usize {

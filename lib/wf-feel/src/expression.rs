@@ -45,6 +45,11 @@ impl Expression {
     /// `Value::Null`; only an exhausted budget, an unfulfilled `assert` and numbers out of range are errors.
     /// A value is never nested deeper than JSON may be here, 128 levels.
     pub fn evaluate(&self, scope: &dyn Scope, env: &Env) -> Result<Value, EvalError> {
+        self.evaluate_counted(scope, env).0
+    }
+
+    /// The same with what it took of its budget, also where it failed: for a budget over several evaluations.
+    pub fn evaluate_counted(&self, scope: &dyn Scope, env: &Env) -> (Result<Value, EvalError>, Spent) {
         eval::run(&self.root, self.grows, scope, env)
     }
 }
@@ -109,6 +114,13 @@ pub struct Budget {
     pub depth_max: u16,
     /// Bytes of strings, lists and contexts made during the evaluation. Default 16 MiB.
     pub bytes_max: usize,
+}
+
+/// What one evaluation used of its budget.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    pub steps: u32,
+    pub bytes: usize,
 }
 
 impl Default for Budget {

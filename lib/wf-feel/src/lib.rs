@@ -24,7 +24,7 @@ mod iso;
 mod timer;
 mod json;
 
-pub use expression::{Budget, Env, EvalError, Expression, ParseError};
+pub use expression::{Budget, Env, EvalError, Expression, ParseError, Spent};
 pub use json::JsonError;
 pub use number::Number;
 pub use scope::Scope;

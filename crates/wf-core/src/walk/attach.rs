@@ -137,7 +137,7 @@ impl Walk<'_, '_> {
         let opened =
             What::SubscriptionOpened { message: open.message.clone(), correlation_key: open.correlation_key.clone() };
         self.draft.emit(open.root, open.key, opened);
-        self.push(Task::MatchBuffered { subscription: open.key });
+        self.push(Task::MatchBuffered { subscription: open.key, after: None });
         self.draft.insert_new(open);
     }
 

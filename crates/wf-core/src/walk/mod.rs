@@ -18,13 +18,19 @@ use wf_model::{Element as Node, ElementIdx, FlowIdx, Kind, Process};
 use crate::command::Context;
 use crate::draft::{Draft, Run};
 use crate::event::What;
-use crate::expressions::Place;
+use crate::expressions::{Effort, Place};
 use crate::ids::Key;
 use crate::messages::StartNext;
-use crate::rows::{FollowUp, Instance, RowId, Scope, ScopeState, Text, Variables, Work};
+use crate::ranges::SortKey;
+use crate::rows::{FollowUp, Instance, RowId, Scope, ScopeState, Subscription, Text, Variables, Work};
 
 /// Element steps of one command; the rest becomes follow-ups.
 pub const STEPS_MAX: u32 = 1_000;
+/// Work on expressions in one command (steps of FEEL, or bytes in proportion: about a quarter of a second); the rest becomes
+/// follow-ups. Without it a loop of a thousand steps through a hard expression would keep everybody waiting for minutes.
+pub const WORK_MAX: u64 = 1_000_000;
+/// Work on the expressions of one element, which cannot be divided; then an incident.
+pub const ELEMENT_WORK_MAX: u64 = 4_000_000;
 /// Elements that one command terminates.
 pub const TERMINATIONS_MAX: usize = 500;
 /// Steps of one instance; then an incident waits, so that a loop cannot run for ever unseen.
@@ -43,6 +49,7 @@ pub(crate) struct Walk<'d, 'a> {
     /// Element steps by instance.
     steps_of: BTreeMap<Key, u64>,
     pub evaluations: u64,
+    pub effort: Effort,
     /// Messages of this command with the instances that they reached.
     reached: Vec<(Key, Key)>,
 }
@@ -54,9 +61,10 @@ pub(crate) enum Task {
         element: ElementIdx,
         flow: Option<FlowIdx>,
     },
-    /// A subscription was opened: a buffered message may wait for it.
+    /// A subscription was opened, or has taken the buffered message `after`: another may wait for it.
     MatchBuffered {
         subscription: Key,
+        after: Option<SortKey>,
     },
     /// A TERMINATING scope is emptied.
     Terminate {
@@ -81,6 +89,7 @@ impl<'d, 'a> Walk<'d, 'a> {
             steps: 0,
             steps_of: BTreeMap::new(),
             evaluations: 0,
+            effort: Effort::default(),
             reached: Vec::new(),
         }
     }
@@ -92,14 +101,15 @@ impl<'d, 'a> Walk<'d, 'a> {
     /// Works off the queue.
     pub fn run(&mut self) -> Run<()> {
         while let Some(task) = self.queue.pop_front() {
-            if self.steps >= STEPS_MAX {
+            if self.steps >= STEPS_MAX || self.effort.is_spent() {
                 self.queue.push_front(task);
                 return self.put_off();
             }
             self.steps += 1;
+            self.effort.begin_element();
             match task {
                 Task::Arrive { scope, element, flow } => self.arrive(scope, element, flow)?,
-                Task::MatchBuffered { subscription } => self.match_buffered(subscription)?,
+                Task::MatchBuffered { subscription, after } => self.match_buffered(subscription, after)?,
                 Task::Terminate { scope } => self.terminate(scope)?,
                 Task::StartNext(next) => crate::messages::start_next(self, &next)?,
             }
@@ -114,10 +124,9 @@ impl<'d, 'a> Walk<'d, 'a> {
                 Task::Arrive { scope, element, flow } => (scope, Work::Arrive { element, flow }),
                 Task::Terminate { scope } => (scope, Work::Terminate),
                 Task::StartNext(next) => (0, next.into_work()),
-                Task::MatchBuffered { subscription } => {
-                    // Cheap and bounded by the subscriptions opened: it is done now.
-                    self.match_buffered(subscription)?;
-                    continue;
+                Task::MatchBuffered { subscription, .. } => {
+                    let open = self.draft.get::<Subscription>(&RowId::Subscription(subscription))?;
+                    (open.map_or(0, |open| open.scope), Work::MatchBuffered { subscription })
                 }
             };
             self.schedule(scope, work)?;

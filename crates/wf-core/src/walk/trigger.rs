@@ -10,7 +10,7 @@ use crate::draft::Run;
 use crate::event::What;
 use crate::expressions::{Halt, Step};
 use crate::ids::Key;
-use crate::ranges::RangeId;
+use crate::ranges::{RangeId, SortKey};
 use crate::rows::{
     After, Element, IncidentKind, Message, Phase, RowId, Scope, ScopeState, Subscription, Text, Timer, Variables,
 };
@@ -34,30 +34,36 @@ impl Walk<'_, '_> {
 
     /// A subscription that is open takes the oldest buffered message that its process has not had; one that is open
     /// still (of a boundary event beside its activity) takes the next one too.
-    pub(super) fn match_buffered(&mut self, key: Key) -> Run<()> {
+    pub(super) fn match_buffered(&mut self, key: Key, after: Option<SortKey>) -> Run<()> {
         let Some(subscription) = self.draft.get::<Subscription>(&RowId::Subscription(key))? else { return Ok(()) };
         let range = RangeId::Buffered {
             tenant: subscription.tenant.clone(),
             message: subscription.message.clone(),
             correlation_key: subscription.correlation_key.clone(),
         };
-        let Some(message) = self.next_buffered(&range, &subscription.process_id)? else { return Ok(()) };
+        let found = self.next_buffered(&range, &subscription.process_id, after)?;
+        let Some((sort, message)) = found else { return Ok(()) };
         if self.correlate(&subscription, &message)? {
             self.note_correlated(&message, &subscription.process_id)?;
-            self.push(Task::MatchBuffered { subscription: key });
+            self.push(Task::MatchBuffered { subscription: key, after: Some(sort) });
         }
         Ok(())
     }
 
-    pub(crate) fn next_buffered(&self, range: &RangeId, process_id: &Text) -> Run<Option<Arc<Message>>> {
-        let mut after = None;
+    /// The oldest after `after` that the process may still have. Looking from the begin for each would be quadratic.
+    pub(crate) fn next_buffered(
+        &self,
+        range: &RangeId,
+        process_id: &Text,
+        mut after: Option<SortKey>,
+    ) -> Run<Option<(SortKey, Arc<Message>)>> {
         while let Some(sort) = self.draft.next_in(range, after.as_ref())? {
             let message = self.draft.get::<Message>(&RowId::Message(sort.key))?;
             let fits = |message: &Arc<Message>| {
                 message.expires_at > self.context.now && message.correlated.binary_search(process_id).is_err()
             };
             if let Some(message) = message.filter(fits) {
-                return Ok(Some(message));
+                return Ok(Some((sort, message)));
             }
             after = Some(sort);
         }

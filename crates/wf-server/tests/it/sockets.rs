@@ -9,14 +9,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use wf_engine::ClockMode;
-use wf_server::{Auth, IdempotencyConfig, ServeError, Server};
+use wf_server::{Auth, IdempotencyConfig, Server};
 
 use crate::support::*;
 
 struct Running {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
-    served: JoinHandle<Result<(), ServeError>>,
+    served: JoinHandle<()>,
 }
 
 async fn running() -> Running {
@@ -68,6 +68,24 @@ async fn a_body_that_is_too_large_is_refused_unread() {
     assert!(answer(stream).await.starts_with("HTTP/1.1 413 "));
 }
 
+/// Heads and bodies that do not come, and connections that nobody uses; time jumps on where nothing else is to be done.
+#[tokio::test]
+async fn slow_clients_are_let_go() {
+    let running = running().await;
+    tokio::time::pause();
+    let head = "POST /api/v1/messages HTTP/1.1\r\nhost: x\r\n";
+    for (sent, status) in [
+        ("", ""),
+        (head, ""),
+        (&format!("{head}content-length: 10\r\n\r\n{{"), "HTTP/1.1 400 "),
+        ("GET /livez HTTP/1.1\r\nhost: x\r\n\r\n", "HTTP/1.1 200 "),
+    ] {
+        let reply = answer(send(running.address, sent).await).await;
+        assert!(reply.starts_with(status), "{sent}: {reply}");
+        assert_eq!(reply.is_empty(), status.is_empty(), "{sent}: {reply}");
+    }
+}
+
 #[tokio::test]
 async fn a_poll_whose_client_is_gone_leases_nothing() {
     let service = Service::plain().await;
@@ -87,7 +105,7 @@ async fn a_stop_ends_long_polls_and_then_the_server() {
     let live = "GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
     assert!(answer(send(running.address, live).await).await.contains(" 200 "));
     running.stop.send(()).unwrap();
-    tokio::time::timeout(Duration::from_secs(20), running.served).await.unwrap().unwrap().unwrap();
+    tokio::time::timeout(Duration::from_secs(20), running.served).await.unwrap().unwrap();
     let reply = polling.await.unwrap();
     assert!(reply.is_empty() || reply.ends_with(r#"{"jobs":[]}"#), "{reply}");
 }

@@ -174,6 +174,10 @@ pub fn put_follow_up(statement: &mut Statement, row: &FollowUp) -> Result<usize>
             message,
             correlation_key,
         ]),
+        Work::MatchBuffered { subscription } => {
+            let subscription = sql_key(*subscription);
+            statement.execute(params![key, root, scope, "MATCH_BUFFERED", subscription, none, none, none, none, none])
+        }
     }
 }
 
@@ -187,6 +191,7 @@ pub fn follow_up(row: &Row) -> Result<FollowUp> {
             message: row.get(8)?,
             correlation_key: row.get(9)?,
         },
+        "MATCH_BUFFERED" => Work::MatchBuffered { subscription: key(row, 4)? },
         other => return Err::<_, Error>(malformed(3, &format!("unknown work {other:?}"))),
     };
     Ok(FollowUp { key: key(row, 0)?, root: key(row, 1)?, scope: key(row, 2)?, work })

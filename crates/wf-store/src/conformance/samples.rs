@@ -367,6 +367,7 @@ fn follow_ups() -> Vec<Row> {
         Work::Arrive { element: u32::MAX, flow: Some(0) },
         Work::Arrive { element: 1, flow: Some(u32::MAX) },
         Work::Terminate,
+        Work::MatchBuffered { subscription: KEY_MAX },
         Work::StartNext { process_id: ODD.into(), message: "".into(), correlation_key: ODD.into(), tenant: "".into() },
     ];
     let full = FollowUp { root: KEY_MAX, scope: KEY_MAX, ..follow_up(KEY_MAX, Work::Terminate) };
