@@ -35,3 +35,4 @@ mod stats;
 pub use engine::{Engine, EngineError};
 pub use options::{ClockMode, Limits, Options, SinkRule};
 pub use request::*;
+pub use stats::type_label;
