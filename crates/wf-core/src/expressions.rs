@@ -140,6 +140,19 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// A text that requests can ask for: what no request may hold would wait for ever.
+    pub(crate) fn evaluate_name(&mut self, text: &ModelText, what: &str, place: Place<'_>) -> Step<Text> {
+        let name = self.evaluate_text(text, place)?;
+        match wf_model::is_name(&name) {
+            true => Ok(name),
+            false if name.is_empty() => Err(Halt::Incident(IncidentKind::Expression, format!("{what} is empty"))),
+            false => {
+                let message = format!("{what} has more than 255 bytes or holds control characters");
+                Err(Halt::Incident(IncidentKind::Expression, message))
+            }
+        }
+    }
+
     /// A whole number of 32 bits, however it is spelled.
     pub(crate) fn evaluate_integer(&mut self, text: &ModelText, place: Place<'_>) -> Step<i32> {
         let (number, shown) = match text {

@@ -167,7 +167,7 @@ impl<'a> Reader<'_, 'a, '_> {
             self.report.refuse(error, "the error is thrown and needs an errorCode");
             return None;
         };
-        Some(extensions::value(error, "the errorCode", code, self.report))
+        Some(extensions::name(error, "the errorCode", code, self.report))
     }
 
     /// Without a reference, or with an error that has no code, every error is caught.
@@ -177,6 +177,10 @@ impl<'a> Reader<'_, 'a, '_> {
         match xml::filled(error, "errorCode") {
             Some(code) if code.starts_with('=') => {
                 self.report.refuse(error, "the errorCode of a caught error must not be an expression");
+                None
+            }
+            Some(code) if !extensions::is_name(code) => {
+                extensions::name(error, "the errorCode", code, self.report);
                 None
             }
             code => Some(code.map(Arc::from)),
@@ -224,7 +228,7 @@ fn message<'a>(reader: &mut Reader<'_, 'a, '_>, node: Node<'a>) -> Option<(Node<
         reader.report.refuse(message, "the message has no name");
         return None;
     };
-    Some((message, extensions::value(message, "the message name", name, reader.report)))
+    Some((message, extensions::name(message, "the message name", name, reader.report)))
 }
 
 /// `compensateEventDefinition` is called compensation everywhere else.

@@ -12,6 +12,9 @@ use crate::problem::Report;
 use crate::user_task;
 use crate::xml::{self, BPMN, Node, ZEEBE};
 
+/// As the door has it.
+const NAME_BYTES_MAX: usize = 255;
+
 pub(crate) const OF_MAPPED: &[&str] = &["ioMapping"];
 pub(crate) const OF_JOBS: &[&str] = &["ioMapping", "taskDefinition", "jobPriorityDefinition"];
 pub(crate) const OF_SCRIPT_TASK: &[&str] = &["ioMapping", "taskDefinition", "jobPriorityDefinition", "script"];
@@ -128,7 +131,7 @@ fn task_definition(node: Node, report: &mut Report) -> TaskDefinition {
     let job_type = required(node, "type", report).unwrap_or_default();
     let retries = xml::filled(node, "retries").unwrap_or("3");
     TaskDefinition {
-        job_type: value(node, "the job type", job_type, report),
+        job_type: name(node, "the job type", job_type, report),
         retries: whole_number(node, "retries", retries, 0, report),
     }
 }
@@ -213,6 +216,20 @@ pub(crate) fn value(node: Node, what: &str, value: &str, report: &mut Report) ->
         None if report.afford(node, value) => Text::Literal(value.into()),
         None => Text::Literal("".into()),
     }
+}
+
+/// As [`value`] for what others must be able to ask for by name: a literal that no request may hold would wait for ever.
+pub(crate) fn name(node: Node, what: &str, text: &str, report: &mut Report) -> Text {
+    if !text.is_empty() && !text.starts_with('=') && !is_name(text) {
+        report.refuse(node, format!("{what} has more than {NAME_BYTES_MAX} bytes or holds control characters"));
+        return Text::Literal("".into());
+    }
+    value(node, what, text, report)
+}
+
+/// Whether a request may hold it as a job type, a message name or an error code.
+pub fn is_name(text: &str) -> bool {
+    (1..=NAME_BYTES_MAX).contains(&text.len()) && !text.contains(char::is_control)
 }
 
 /// As [`value`] where the engine wants an expression: a literal stands for itself, as a number where it reads as one.

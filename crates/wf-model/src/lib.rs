@@ -14,5 +14,6 @@ mod validate;
 mod problem;
 
 pub use compile::compile;
+pub use extensions::is_name;
 pub use graph::*;
 pub use problem::Problem;

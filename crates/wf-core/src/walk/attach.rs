@@ -9,6 +9,9 @@ use crate::expressions::{Halt, Place, Step};
 use crate::ids::{Key, Millis};
 use crate::rows::{Attached, AttachedKind, IncidentKind, Subscription, Text, Timer};
 
+/// As the door has it for publishers.
+const CORRELATION_KEY_BYTES_MAX: usize = 1024;
+
 /// What an element will wait for.
 pub(super) struct Plan {
     target: ElementIdx,
@@ -54,7 +57,7 @@ impl Walk<'_, '_> {
     }
 
     pub(super) fn plan_message(&mut self, message: &MessageRef, target: ElementIdx, place: Place<'_>) -> Step<Plan> {
-        let name = self.evaluate_text(&message.name, place).map_err(as_message_key)?;
+        let name = self.evaluate_name(&message.name, "the message name", place).map_err(as_message_key)?;
         let correlation_key = match &message.correlation_key {
             Some(expression) => self.correlation_key(expression, place)?,
             None => Text::from(""),
@@ -66,6 +69,10 @@ impl Walk<'_, '_> {
     fn correlation_key(&mut self, expression: &wf_feel::Expression, place: Place<'_>) -> Step<Text> {
         let value = self.evaluate(expression, place).map_err(as_message_key)?;
         match &value {
+            wf_feel::Value::String(text) if text.len() > CORRELATION_KEY_BYTES_MAX => Err(message_key(&format!(
+                "correlation key '{}' has more than {CORRELATION_KEY_BYTES_MAX} bytes",
+                expression.source()
+            ))),
             wf_feel::Value::String(text) => Ok(Text::from(&**text)),
             wf_feel::Value::Number(_) => {
                 value.to_json().map(Text::from).map_err(|error| message_key(&error.to_string()))

@@ -80,10 +80,7 @@ impl Walk<'_, '_> {
     }
 
     fn new_job(&mut self, spec: &JobSpec, place: Place<'_>) -> Step<NewJob> {
-        let job_type = self.evaluate_text(&spec.job_type, place)?;
-        if job_type.is_empty() {
-            return Err(Halt::Incident(IncidentKind::Expression, "the job type is empty".to_owned()));
-        }
+        let job_type = self.evaluate_name(&spec.job_type, "the job type", place)?;
         let retries = self.evaluate_integer(&spec.retries, place)?;
         let priority = spec.priority.as_ref().map_or(Ok(0), |text| self.evaluate_integer(text, place))?;
         let mut headers = Vec::with_capacity(spec.computed_headers.len());

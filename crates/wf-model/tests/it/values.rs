@@ -6,6 +6,32 @@ use wf_model::{Kind, Text};
 
 use crate::support::{check, compiled};
 
+/// What others ask for by name must be something that they can ask for.
+#[test]
+fn names_that_no_request_may_hold() {
+    let (long, longest) = ("n".repeat(256), "n".repeat(255));
+    let job = |name: &str| {
+        format!(
+            r#"<serviceTask id="x"><extensionElements><zeebe:taskDefinition type="{name}"/></extensionElements></serviceTask>"#
+        )
+    };
+    let rows =
+        [("long", job(&long)), ("longest", job(&longest)), ("a line's end", job("a&#10;b")), ("computed", job("=a"))];
+    check(
+        &rows,
+        expect![[r#"
+            long
+                line 2, x: the job type has more than 255 bytes or holds control characters
+            longest
+                executed
+            a line's end
+                line 2, x: the job type has more than 255 bytes or holds control characters
+            computed
+                executed
+        "#]],
+    );
+}
+
 #[test]
 fn timers() {
     let catch = |time: &str| {
