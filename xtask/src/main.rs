@@ -2,9 +2,9 @@
 //! Knows no crate's inside; it starts cargo and looks at its answers. Light on purpose: it is built before anything else.
 //! Next: `run.rs` starts programs, `tools.rs` finds what tests need, `deps.rs` holds the rules about dependencies.
 
-mod deps;
 mod run;
 mod tools;
+mod deps;
 
 use anyhow::Result;
 use std::process::ExitCode;
@@ -67,6 +67,7 @@ fn fix() -> Result<()> {
 fn test(args: &[String]) -> Result<()> {
     let nats_server = tools::nats_server()?;
     tools::c_compiler()?;
+    tools::curl()?;
     let binary = run::release_binary("wf")?;
     // What the end-to-end tests start. A test that finds one of them unset fails and says so; none is ever skipped.
     let env = [("WF_BINARY", binary), ("WF_NATS_SERVER", nats_server)];

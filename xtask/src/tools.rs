@@ -42,6 +42,17 @@ pub fn c_compiler() -> Result<()> {
     )
 }
 
+/// The README's tour is done by a test as a reader does it.
+pub fn curl() -> Result<()> {
+    match find("curl") {
+        Some(_) => Ok(()),
+        None => bail!(
+            "curl is missing, and the README's tour needs it. On Debian or Ubuntu:\n  \
+             apt-get update && apt-get install -y curl"
+        ),
+    }
+}
+
 /// Also where Debian puts servers, which is not in every user's PATH.
 fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();

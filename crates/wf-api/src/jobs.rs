@@ -345,16 +345,6 @@ pub fn job_of(job: &Job, element_id: Text) -> JobOut {
     }
 }
 
-const STATES: [JobState; 7] = [
-    JobState::Ready,
-    JobState::Activated,
-    JobState::Backoff,
-    JobState::Failed,
-    JobState::ErrorThrown,
-    JobState::Completed,
-    JobState::Canceled,
-];
-
 pub fn state_name(state: JobState) -> &'static str {
     match state {
         JobState::Ready => "READY",
@@ -368,5 +358,5 @@ pub fn state_name(state: JobState) -> &'static str {
 }
 
 pub fn parse_state(text: &str) -> Option<JobState> {
-    STATES.into_iter().find(|state| state_name(*state) == text)
+    JobState::ALL.into_iter().find(|state| state_name(*state) == text)
 }

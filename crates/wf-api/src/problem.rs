@@ -67,7 +67,7 @@ impl Problem {
     }
 
     pub(crate) fn with_raw(mut self, name: &'static str, json: Writer) -> Problem {
-        self.extra.push((name, String::from_utf8_lossy(&json.finish()).into_owned()));
+        self.extra.push((name, json.into_text()));
         self
     }
 

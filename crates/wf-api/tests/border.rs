@@ -2,6 +2,7 @@
 
 use wf_api::{Code, Problem, instances, messages, outbox, time};
 use wf_core::outcome::Started;
+use wf_core::text::rfc3339;
 use wf_core::{Command, Outcome};
 
 fn variables(json: &str) -> Vec<(String, String)> {
@@ -58,14 +59,14 @@ fn times_are_written_as_the_calendar_has_them() {
     let mut ms = 0_i64;
     while ms < 253_402_300_799_999 {
         let expected = jiff::Timestamp::from_millisecond(ms).unwrap();
-        let ours = String::from_utf8(time::rfc3339(ms).to_vec()).unwrap();
+        let ours = rfc3339(ms);
         assert_eq!(ours, format!("{expected:.3}"));
         assert_eq!(time::parse(&ours), Some(ms));
         // About every nine days, at another time of day.
         ms += 777_777_777;
     }
-    assert_eq!(&time::rfc3339(i64::MAX), b"9999-12-31T23:59:59.999Z");
-    assert_eq!(&time::rfc3339(-1), b"1970-01-01T00:00:00.000Z");
+    assert_eq!(rfc3339(i64::MAX), "9999-12-31T23:59:59.999Z");
+    assert_eq!(rfc3339(-1), "1970-01-01T00:00:00.000Z");
     assert_eq!(time::parse("2026-11-29T12:00:00+02:00"), time::parse("2026-11-29T10:00:00Z"));
     assert_eq!(time::parse("2026-11-29"), None);
 }

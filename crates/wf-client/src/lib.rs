@@ -14,10 +14,10 @@
 //! ```
 
 mod client;
-mod error;
 mod routes;
 mod types;
 mod worker;
+mod error;
 
 pub use client::{Call, Client, Credentials, Reply, Retry};
 pub use error::{ClientError, Problem};

@@ -102,6 +102,18 @@ impl What {
 }
 
 impl IncidentKind {
+    pub const ALL: [IncidentKind; 9] = [
+        IncidentKind::JobNoRetries,
+        IncidentKind::UnhandledError,
+        IncidentKind::Expression,
+        IncidentKind::Condition,
+        IncidentKind::Mapping,
+        IncidentKind::MessageKey,
+        IncidentKind::Timer,
+        IncidentKind::Budget,
+        IncidentKind::Internal,
+    ];
+
     /// The stable name, as the API spells it.
     pub fn name(self) -> &'static str {
         match self {

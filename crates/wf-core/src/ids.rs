@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::text::push_hex;
+
 /// 12 bits partition, 51 bits counter; fits a signed 64-bit integer. 0 stands for *none*.
 pub type Key = u64;
 /// Milliseconds since 1970-01-01T00:00:00Z.
@@ -56,10 +58,7 @@ pub fn lineage(origin: &[u8; 16], element_id: &str, occurrence: u64) -> [u8; 16]
 }
 
 pub fn hex(bytes: &[u8]) -> Arc<str> {
-    use std::fmt::Write;
-    let text = bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    });
+    let mut text = String::with_capacity(bytes.len() * 2);
+    push_hex(&mut text, bytes);
     text.into()
 }

@@ -12,7 +12,8 @@ use crate::ids::{self, Key};
 use crate::outcome::{Activated, LeaseLost, Noun, Outcome, Rejection};
 use crate::ranges::RangeId;
 use crate::rows::{Element, IncidentKind, Job, JobState, Json, RowId, Scope, Step, Text, Variables};
-use crate::walk::{Walk, json_string};
+use crate::text::json_string;
+use crate::walk::Walk;
 
 pub(crate) fn activate(
     walk: &mut Walk<'_, '_>,

@@ -2,26 +2,27 @@
 //! Time and position arrive with the command, keys come from a counter in the state, ranges are ordered.
 //! Read in this order; the path goes on in `wf_engine::partition`.
 
-pub mod canonical;
 pub mod command;
 pub mod decide;
 pub mod draft;
-pub mod event;
-pub mod ids;
-pub mod outcome;
-pub mod ranges;
 pub mod rows;
+pub mod ranges;
+pub mod event;
+pub mod outcome;
+pub mod ids;
+pub mod text;
+pub mod canonical;
 
 mod deploy;
-mod expressions;
-mod incidents;
 mod instances;
+mod walk;
 mod jobs;
 mod messages;
-mod quarantine;
+mod incidents;
 mod upkeep;
 mod variables;
-mod walk;
+mod expressions;
+mod quarantine;
 
 pub use command::{Command, Context};
 pub use decide::decide;
@@ -31,4 +32,3 @@ pub use ids::{Key, Millis};
 pub use outcome::{Outcome, Rejection};
 pub use ranges::{RangeId, SortKey};
 pub use rows::{Row, RowId};
-pub use walk::json_string;

@@ -202,6 +202,18 @@ pub enum JobState {
     Canceled,
 }
 
+impl JobState {
+    pub const ALL: [JobState; 7] = [
+        JobState::Ready,
+        JobState::Activated,
+        JobState::Backoff,
+        JobState::Failed,
+        JobState::ErrorThrown,
+        JobState::Completed,
+        JobState::Canceled,
+    ];
+}
+
 /// A recorded step of a job: the first write wins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {

@@ -1,6 +1,6 @@
 //! One binary for all tests of the state machine: what is linked once is built fast.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod common;
 

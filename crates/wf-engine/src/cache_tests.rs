@@ -1,6 +1,5 @@
 //! The cache with tiny limits answers rows and ranges exactly as the store does, under random changes, uncommitted
 //! turns, commits in flight, failures, and pages of one to three entries.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

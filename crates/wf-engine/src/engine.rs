@@ -1,5 +1,5 @@
 //! Room 2: takes requests, finds the one answer that may bypass the actor, puts the rest in the bounded mailbox.
-//! Next: `actor.rs::turn`.
+//! Next: `actor.rs`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};

@@ -1,35 +1,38 @@
 //! The engine around the pure core: mailbox, turns, commits, timers. It names no store and no wire.
 //! Follow a request: `request.rs` → `engine.rs::submit` → `actor.rs` → `partition.rs::execute` → the store's commit.
 
-mod engine;
-pub mod options;
 pub mod request;
 
-mod actor;
+mod engine;
+pub mod options;
+
 mod envelope;
+mod actor;
 mod intake;
 mod partition;
+mod decided;
 mod publish;
-mod suppressed;
 mod turn;
 
 mod cache;
+mod heads;
+mod generations;
+mod loader;
 #[cfg(test)]
 mod cache_tests;
-mod generations;
-mod heads;
-mod loader;
 
-mod clock;
-mod decided;
-mod due;
-mod inflight;
 mod own_work;
-mod polls;
+mod due;
 mod recovery;
+mod polls;
+
+mod inflight;
 mod replays;
+mod suppressed;
+mod clock;
 mod stats;
 
 pub use engine::{Engine, EngineError};
 pub use options::{ClockMode, Limits, Options, SinkRule};
 pub use request::*;
+pub use stats::type_label;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use wf_core::draft::Changes;
 use wf_core::rows::Text;
-use wf_core::{Command, Context, Millis, Need, Outcome, RangeId, RowId, canonical, draft::Base};
+use wf_core::{Command, Context, Millis, Need, Outcome, RangeId, RowId, canonical, draft::Base, ids};
 use wf_idempotency::decide::{Policy, Verdict};
 use wf_idempotency::record::{Answer, Record, State};
 use wf_store::{Fence, Head, LogEntry, Needs, Opened, OutboxState, RecordEntry, RecordId, SuppressedKind, TestClock};
@@ -195,7 +195,8 @@ impl Partition {
     fn run(&mut self, asked: &Asked, command: &Command, turn: &mut Turn, now: Millis) -> Result<Executed, Needs> {
         let request = &asked.request;
         let key = request.passport.as_ref().map(|passport| passport.key.as_str());
-        let context = self.context(&request.tenant, now, key.unwrap_or(""));
+        let origin = request.passport.as_ref().map_or_else(|| Text::from(""), origin);
+        let context = self.context(&request.tenant, now, &origin);
         let actor = Actor::Client { name: &request.actor, render: key.map(|_| request.render) };
         let decided = match decided::prepare(&self.around(), command, &context, &actor)? {
             Ok(decided) => decided,
@@ -321,8 +322,11 @@ impl Partition {
             return Err(Needs { outbox: [id.clone()].into(), ..Needs::default() });
         };
         let row = row.filter(|row| row.entry.tenant == asked.request.tenant);
-        let is_late = |row: &wf_store::OutboxRow| {
-            row.state == OutboxState::Shipped && self.is_past_window(&id.sink, row.shipped_at, now)
+        let is_late = |row: &wf_store::OutboxRow| match row.state {
+            OutboxState::Shipped => self.is_past_window(&id.sink, row.shipped_at, now),
+            // An attempt may have arrived although its answer was lost; when it was is not kept, so its oldest time counts.
+            OutboxState::Dead => row.attempts > 0 && self.is_past_window(&id.sink, row.entry.created_at, now),
+            OutboxState::Pending => false,
         };
         let refusal = match row {
             None => Some(OutboxRefusal::NotFound),
@@ -386,6 +390,13 @@ impl Working {
         }
         Working { position: opened.fence.old_position, head }
     }
+}
+
+/// Where lineage begins: the key with what was asked under it. A key that is used again after its time, for something
+/// else, must not lead a provider to take the new for the old.
+fn origin(passport: &Passport) -> Text {
+    let hash = ids::hash16(&[passport.key.as_str().as_bytes(), &passport.fingerprint.0]);
+    ids::hex(&hash)
 }
 
 fn record_id(request: &Request, passport: &Passport) -> RecordId {

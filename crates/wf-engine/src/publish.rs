@@ -1,8 +1,8 @@
 //! Events as sinks get them: CloudEvents 1.0 JSON, frozen when the turn is made.
 
-use jiff::Timestamp;
+use wf_core::Event;
 use wf_core::rows::Text;
-use wf_core::{Event, Millis};
+use wf_core::text::{json_string, rfc3339};
 use wf_store::codec::event_payload_json;
 use wf_store::event_id;
 
@@ -15,7 +15,7 @@ pub fn topic(event: &Event) -> Text {
 /// `{specversion,id,source,type,subject,time,tenantid,datacontenttype,data}`; `data` is the audit's payload.
 pub fn cloud_event(event: &Event, n: u32, stamp: &Stamp<'_>, source: &str) -> String {
     let id = event_id(stamp.partition, stamp.position, n);
-    let source = wf_core::json_string(source);
+    let source = json_string(source);
     let tenant = stamp.tenant;
     let name = event.what.name();
     let subject = event.root;
@@ -26,9 +26,4 @@ pub fn cloud_event(event: &Event, n: u32, stamp: &Stamp<'_>, source: &str) -> St
          \"subject\":\"{subject}\",\"time\":\"{time}\",\"tenantid\":\"{tenant}\",\
          \"datacontenttype\":\"application/json\",\"data\":{data}}}"
     )
-}
-
-/// UTC with milliseconds; a time that no calendar knows is shown as its number.
-pub fn rfc3339(time: Millis) -> String {
-    Timestamp::from_millisecond(time).map_or_else(|_| time.to_string(), |time| format!("{time:.3}"))
 }

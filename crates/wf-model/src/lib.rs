@@ -4,14 +4,14 @@
 pub mod graph;
 
 mod compile;
+mod xml;
 mod elements;
 mod events;
-mod extensions;
-mod problem;
 mod timers;
+mod extensions;
 mod user_task;
 mod validate;
-mod xml;
+mod problem;
 
 pub use compile::compile;
 pub use extensions::is_name;

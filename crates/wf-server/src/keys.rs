@@ -46,15 +46,12 @@ impl IdempotencyConfig {
     }
 }
 
-/// Routes on which a key counts, as the configuration names them.
-pub fn keyed_routes() -> Vec<String> {
-    keyed().map(name_of).collect()
-}
-
+/// Those on which a key counts.
 fn keyed() -> impl Iterator<Item = &'static Route> {
     ROUTES.into_iter().filter(|route| route.is_keyed)
 }
 
+/// As the configuration names it.
 fn name_of(route: &Route) -> String {
     format!("{} {}", route.method, route.path)
 }

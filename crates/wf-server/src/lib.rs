@@ -1,15 +1,15 @@
 //! Room 1: HTTP. Authenticate, read the key, fingerprint, make a command; render what comes back. Decides nothing.
 //! It knows no store by name and no shape of JSON: `wf-api` has those.
-//! Follow a request: `seam.rs` → `routes/*.rs` → `door.rs::enter` → `call.rs::submit` → `wf_engine::Engine::submit`.
+//! Follow a request: `seam.rs` → `routes/*.rs` → `call.rs::enter`, `call.rs::submit` → `wf_engine::Engine::submit`.
 
 pub mod app;
 pub mod server;
 
-mod body;
-mod call;
-mod door;
-mod routes;
 mod seam;
+mod routes;
+mod call;
+mod body;
+mod door;
 
 pub mod auth;
 pub mod keys;

@@ -1,6 +1,7 @@
 //! The recorder, its buckets, and what is measured beside the requests: gauges read from the store now and then.
 //! Names are those of the contract. Next: `GET /metrics` in `routes/health.rs`.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use metrics::gauge;
@@ -50,16 +51,19 @@ fn describe() {
     describe_counter!("wf_lease_expiries_total", "Leases that ran out");
     describe_counter!("wf_incidents_total", "Incidents created");
     describe_gauge!("wf_actor_queue_depth", "Envelopes that wait for a turn");
-    describe_gauge!("wf_jobs", "Jobs that have not ended, by type and state");
+    describe_gauge!("wf_jobs", "Jobs in the store by type and state, finished ones until retention drops them");
     describe_gauge!("wf_incidents", "Open incidents");
     describe_gauge!("wf_key_store_records", "Idempotency records kept");
     describe_gauge!("wf_build_info", "1, with the version as label");
 }
 
+/// Jobs by type and state.
+type Queues = BTreeMap<(String, &'static str), u64>;
+
 /// Runs until the server ends.
 pub(crate) async fn keep_up(app: Shared) {
     gauge!("wf_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
-    let mut known = Vec::new();
+    let mut known = Queues::new();
     for fold in 0_u32.. {
         if let Some(handle) = &app.metrics {
             handle.run_upkeep();
@@ -74,16 +78,15 @@ pub(crate) async fn keep_up(app: Shared) {
 }
 
 /// A queue that became empty is no longer counted by the store: its gauge goes to zero here.
-async fn read_gauges(app: &Shared, known: &mut Vec<(String, &'static str)>) {
+async fn read_gauges(app: &Shared, known: &mut Queues) {
     let Ok(gauges) = app.engine.store().gauges().await else { return };
-    let name = |job_type: &str, state| (job_type.to_owned(), wf_api::jobs::state_name(state));
-    for (job_type, state) in std::mem::take(known) {
-        gauge!("wf_jobs", "type" => job_type, "state" => state).set(0.0);
-    }
+    known.values_mut().for_each(|count| *count = 0);
     for (job_type, state, count) in &gauges.jobs {
-        let (job_type, state) = name(job_type, *state);
-        gauge!("wf_jobs", "type" => job_type.clone(), "state" => state).set(*count as f64);
-        known.push((job_type, state));
+        let queue = (wf_engine::type_label(job_type), wf_api::jobs::state_name(*state));
+        *known.entry(queue).or_default() += count;
+    }
+    for ((job_type, state), count) in known.iter() {
+        gauge!("wf_jobs", "type" => job_type.clone(), "state" => *state).set(*count as f64);
     }
     gauge!("wf_incidents").set(gauges.incidents as f64);
     gauge!("wf_key_store_records").set(gauges.records as f64);

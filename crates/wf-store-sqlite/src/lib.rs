@@ -2,19 +2,22 @@
 //! It does not know what the rows mean beyond their columns; `wf_core` does.
 //! Read in this order: `open.rs` (what makes a store), `commit.rs` (what a turn writes), `load.rs` (what a turn reads).
 
-mod checkpoint;
-mod commit;
-mod lists;
-mod load;
-mod migrate;
 mod open;
-mod outbox;
-mod readers;
-mod records;
-mod rows;
-mod sql;
 mod store;
-mod uses;
+
 mod writer;
+mod commit;
+mod rows;
+mod records;
+mod checkpoint;
+
+mod readers;
+mod load;
+mod lists;
+mod outbox;
+mod uses;
+
+mod migrate;
+mod sql;
 
 pub use open::{Durability, OpenError, Options, SqliteStore};

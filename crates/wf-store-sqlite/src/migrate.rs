@@ -73,6 +73,7 @@ mod tests {
     fn no_statement_scans_by_accident() {
         const MAY_SCAN: &[&str] = &[
             "other_partition",
+            "release_claims",
             "follow_ups",
             "count_incidents",
             "count_records",

@@ -15,8 +15,6 @@ use crate::sql::{Sql, Statements};
 
 const SLICE_ROWS: i64 = 16_384;
 
-type KeyId = (Text, [u8; 16]);
-
 pub fn idempotency(reader: &Reader, query: &IdempotencyQuery) -> Result<KeyUses, StoreError> {
     let Some(after) = cursor::<KeyCursor>(&query.slice) else { return Ok(KeyUses::default()) };
     let mut uses = Uses { limit: query.slice.limit, after: after.map(|after| after.0), ..Uses::default() };
@@ -45,24 +43,9 @@ impl Uses {
         while let Some(row) = rows.next()? {
             let row = records::suppressed(row)?;
             let id = (row.tenant.clone(), row.key_hash);
-            let key = self.repeated.entry(id).or_insert_with(|| KeyUse {
-                tenant: row.tenant.clone(),
-                key_hash: row.key_hash,
-                route: row.route.clone(),
-                state: "NONE",
-                first_seen: row.first,
-                last_seen: row.last,
-                hits: 0,
-                conflicts: 0,
-            });
-            key.route = row.route.clone();
-            key.first_seen = key.first_seen.min(row.first);
-            key.last_seen = key.last_seen.max(row.last);
-            match row.kind {
-                SuppressedKind::Replay | SuppressedKind::Message | SuppressedKind::Job => key.hits += row.count,
-                SuppressedKind::Conflict => key.conflicts += row.count,
-                SuppressedKind::InProgress => self.in_progress += row.count,
-            }
+            let key = self.repeated.entry(id).or_insert_with_key(|id| KeyUse::first_seen(id, row.first));
+            key.add(&row);
+            self.in_progress += if row.kind == SuppressedKind::InProgress { row.count } else { 0 };
         }
         Ok(())
     }
@@ -91,9 +74,7 @@ impl Uses {
         let created: Millis = row.get(5)?;
         let state = state_of(row, query.now)?;
         if let Some(key) = self.repeated.get_mut(&id) {
-            key.route = row.get(4)?;
-            key.first_seen = key.first_seen.min(created);
-            key.last_seen = key.last_seen.max(created);
+            key.see(row.get(4)?, created);
             key.state = state;
             return Ok(());
         }
@@ -102,18 +83,7 @@ impl Uses {
         }
         self.quiet_keys += 1;
         if self.after.as_ref().is_none_or(|after| id > *after) {
-            let (tenant, key_hash) = id.clone();
-            let route = row.get(4)?;
-            let key = KeyUse {
-                tenant,
-                key_hash,
-                route,
-                state,
-                first_seen: created,
-                last_seen: created,
-                hits: 0,
-                conflicts: 0,
-            };
+            let key = KeyUse { route: row.get(4)?, state, ..KeyUse::first_seen(&id, created) };
             self.quiet.insert(id, key);
             if self.quiet.len() > self.limit + 1 {
                 self.quiet.pop_last();
@@ -131,10 +101,7 @@ impl Uses {
         page.extend(self.repeated.into_iter().filter(|(id, _)| after.as_ref().is_none_or(|after| id > after)));
         let has_more = page.len() > self.limit;
         let items: Vec<KeyUse> = page.into_values().take(self.limit).collect();
-        let next = items
-            .last()
-            .filter(|_| has_more)
-            .map(|key| format!("{:032x}-{}", u128::from_be_bytes(key.key_hash), key.tenant));
+        let next = items.last().filter(|_| has_more).map(KeyUse::cursor);
         KeyUses { items, next, keys, hits, conflicts, in_progress: self.in_progress }
     }
 }
@@ -147,18 +114,6 @@ fn state_of(row: &Row, now: Millis) -> Result<&'static str> {
         "COMPLETED" => "COMPLETED",
         _ => "IN_PROGRESS",
     })
-}
-
-struct KeyCursor(KeyId);
-
-impl std::str::FromStr for KeyCursor {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<KeyCursor, ()> {
-        let (hash, tenant) = text.split_once('-').ok_or(())?;
-        let hash = u128::from_str_radix(hash, 16).map_err(|_| ())?;
-        Ok(KeyCursor((tenant.into(), hash.to_be_bytes())))
-    }
 }
 
 pub fn gauges(reader: &Reader) -> Result<Gauges, StoreError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use wf_core::rows::Text;
-use wf_core::{Key, Millis, Row, RowId};
+use wf_core::{Millis, Row, RowId};
 use wf_idempotency::record::Record;
 
 use crate::outbox::{OutboxEntry, OutboxId};
@@ -154,5 +154,3 @@ pub fn parse_event_id(text: &str) -> Option<(u16, u64, u32)> {
 
 /// A frozen envelope and where it goes.
 pub type Envelope = Bytes;
-/// Order is kept among messages with the same order key: the root instance.
-pub type OrderKey = Key;

@@ -2,15 +2,15 @@
 //! It knows no SQL and decides nothing. Read `batch.rs` first (what a turn leaves behind), then `load.rs`, `store.rs`, `query.rs`.
 
 pub mod batch;
+pub mod load;
+pub mod store;
+pub mod query;
+pub mod outbox;
 pub mod codec;
 pub mod failpoint;
-pub mod load;
-pub mod outbox;
-pub mod query;
-pub mod store;
 
-pub mod conformance;
 pub mod memory;
+pub mod conformance;
 
 pub use batch::*;
 pub use load::*;

@@ -1,11 +1,13 @@
 //! Reads of committed data for lists and details. Tenants see their own rows only: every query names one.
 //! Pages are cut by the sort key of the last item, which the API wraps into an opaque cursor.
 
+use std::str::FromStr;
 use std::sync::Arc;
 
 use wf_core::rows::{Element, Incident, Job, JobState, Scope, Subscription, Text, Timer, Variable};
 use wf_core::{Key, Millis};
 
+use crate::batch::{Suppressed, SuppressedKind};
 use crate::outbox::{OutboxId, OutboxState};
 
 /// `next`: where the following page begins (exclusive), as an opaque text; `None` on the last page.
@@ -159,6 +161,61 @@ pub struct KeyUse {
     pub last_seen: Millis,
     pub hits: u64,
     pub conflicts: u64,
+}
+
+/// A key by its tenant and hash.
+pub type KeyId = (Text, [u8; 16]);
+
+impl KeyUse {
+    /// Nothing but its time is known yet.
+    pub fn first_seen((tenant, key_hash): &KeyId, at: Millis) -> KeyUse {
+        KeyUse {
+            tenant: tenant.clone(),
+            key_hash: *key_hash,
+            route: "".into(),
+            state: "NONE",
+            first_seen: at,
+            last_seen: at,
+            hits: 0,
+            conflicts: 0,
+        }
+    }
+
+    /// Rows come by their last time: the latest names the route.
+    pub fn add(&mut self, row: &Suppressed) {
+        self.see(row.route.clone(), row.first);
+        self.last_seen = self.last_seen.max(row.last);
+        match row.kind {
+            SuppressedKind::Replay | SuppressedKind::Message | SuppressedKind::Job => self.hits += row.count,
+            SuppressedKind::Conflict => self.conflicts += row.count,
+            SuppressedKind::InProgress => (),
+        }
+    }
+
+    pub fn see(&mut self, route: Text, at: Millis) {
+        self.route = route;
+        self.first_seen = self.first_seen.min(at);
+        self.last_seen = self.last_seen.max(at);
+    }
+
+    /// Where the page behind it begins.
+    pub fn cursor(&self) -> String {
+        format!("{:032x}-{}", u128::from_be_bytes(self.key_hash), self.tenant)
+    }
+}
+
+/// What [`KeyUse::cursor`] gave.
+#[derive(Debug)]
+pub struct KeyCursor(pub KeyId);
+
+impl FromStr for KeyCursor {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<KeyCursor, ()> {
+        let (hash, tenant) = text.split_once('-').ok_or(())?;
+        let hash = u128::from_str_radix(hash, 16).map_err(drop)?;
+        Ok(KeyCursor((tenant.into(), hash.to_be_bytes())))
+    }
 }
 
 #[derive(Clone, Debug, Default)]

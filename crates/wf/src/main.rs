@@ -1,15 +1,16 @@
 //! The binary `wf`: reads the command line, runs one command, turns its failure into a message and an exit code.
 //! It decides nothing. Read `cli.rs` (what can be said), then `node.rs` (the server) and `commands/` (its clients).
 
-mod bench;
 mod cli;
-mod commands;
 mod config;
+mod node;
+mod commands;
 mod demo;
+mod bench;
+
+mod output;
 mod hints;
 mod logs;
-mod node;
-mod output;
 mod process;
 
 use std::process::ExitCode;

@@ -4,7 +4,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -81,6 +81,9 @@ pub fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
         (0..headings.len()).map(|column| rows.iter().all(|row| row.get(column).is_none_or(is_number))).collect();
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED).set_header(headings.to_vec());
+    if let Some(width) = terminal_width() {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    }
     for row in rows {
         let cells = row.into_iter().zip(&numbers).map(|(text, number)| {
             let side = if *number { CellAlignment::Right } else { CellAlignment::Left };
@@ -89,6 +92,12 @@ pub fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
         table.add_row(cells.collect::<Vec<_>>());
     }
     table.to_string()
+}
+
+/// A narrow terminal wraps cells, not lines; what goes into a pipe or a file keeps its natural width.
+fn terminal_width() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(size.ws_col)
 }
 
 /// A closed pipe (`wf jobs | head -1`) is no failure.

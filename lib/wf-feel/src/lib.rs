@@ -3,23 +3,26 @@
 //! The path: `lexer` → `parser` (→ `analysis`) → `ast` → `eval`, which calls `functions`, `number` and `temporal`.
 #![forbid(unsafe_code)]
 
-mod analysis;
-mod arithmetic;
-mod ast;
-mod compare;
-mod decimal;
-mod eval;
 mod expression;
-mod functions;
-mod iso;
-mod json;
-mod lexer;
-mod number;
-mod parser;
 mod scope;
-mod temporal;
-mod timer;
 mod value;
+
+mod lexer;
+mod parser;
+mod ast;
+mod analysis;
+
+mod eval;
+mod functions;
+mod compare;
+mod arithmetic;
+
+mod number;
+mod decimal;
+mod temporal;
+mod iso;
+mod timer;
+mod json;
 
 pub use expression::{Budget, Env, EvalError, Expression, ParseError, Spent};
 pub use json::JsonError;

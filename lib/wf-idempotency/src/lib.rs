@@ -2,11 +2,11 @@
 //! Knows no engine, no HTTP framework, no store and no clock: `now_ms` is always an argument.
 //! Next: `key`, then along the path of a request down to `decide`, which is where the verdict falls.
 
-pub mod decide;
-pub mod fingerprint;
-pub mod ids;
 pub mod key;
+pub mod fingerprint;
 pub mod record;
+pub mod decide;
+pub mod ids;
 
 mod mac;
 

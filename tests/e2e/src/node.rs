@@ -118,8 +118,16 @@ impl Setup {
     /// Dies at the first hit of this failpoint after it listens. What a start itself hits is found by trying.
     #[track_caller]
     pub fn start_armed(&self, failpoint: &str) -> Node {
-        let armed = |hit: usize| self.clone().env("WF_FAILPOINT", &format!("{failpoint}:{hit}")).try_start().ok();
-        (1..=20).find_map(armed).unwrap_or_else(|| panic!("{failpoint} is hit again and again before a node listens"))
+        self.start_armed_later(failpoint, 0)
+    }
+
+    /// At the first hit after so many others.
+    #[track_caller]
+    pub fn start_armed_later(&self, failpoint: &str, later: usize) -> Node {
+        let armed = |hit: usize| self.clone().env("WF_FAILPOINT", &format!("{failpoint}:{hit}"));
+        let first = (1..=20).find(|hit| armed(*hit).try_start().is_ok());
+        let first = first.unwrap_or_else(|| panic!("{failpoint} is hit again and again before a node listens"));
+        armed(first + later).start()
     }
 
     pub fn try_start(&self) -> Result<Node, Ended> {

@@ -14,6 +14,7 @@ use crate::ids::{self, Key};
 use crate::rows::{
     After, Attached, Element, IncidentKind, Job, JobState, Json, Phase, Scope, ScopeState, Text, Variable, Variables,
 };
+use crate::text::json_string;
 
 /// A worker's element as it will be: all that could fail has been evaluated.
 struct NewJob {
@@ -238,10 +239,4 @@ fn headers_json(headers: &[(&Arc<str>, Json)]) -> Json {
     }
     let members: Vec<String> = headers.iter().map(|(name, value)| format!("{}:{value}", json_string(name))).collect();
     format!("{{{}}}", members.join(",")).into()
-}
-
-/// A JSON string literal.
-pub fn json_string(text: &str) -> Json {
-    let value = wf_feel::Value::String(text.into());
-    value.to_json().map_or_else(|_| Json::from("null"), Json::from)
 }

@@ -2,13 +2,13 @@
 //! What is over the budget becomes a follow-up row. It knows the graph and the rows, no verbs.
 //! Read `enter.rs` (a token arrives), `leave.rs` (it goes on), `trigger.rs` (an event), `terminate.rs` (an end by force), `park.rs` (an incident).
 
-mod attach;
 mod enter;
-mod gateways;
-mod leave;
+mod attach;
 mod park;
-mod terminate;
+mod leave;
+mod gateways;
 mod trigger;
+mod terminate;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -23,7 +23,6 @@ use crate::ids::Key;
 use crate::messages::StartNext;
 use crate::ranges::SortKey;
 use crate::rows::{FollowUp, Instance, RowId, Scope, ScopeState, Subscription, Text, Variables, Work};
-pub use enter::json_string;
 
 /// Element steps of one command; the rest becomes follow-ups.
 pub const STEPS_MAX: u32 = 1_000;

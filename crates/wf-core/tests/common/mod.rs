@@ -2,8 +2,6 @@
 //! Each command is decided twice, with everything loaded and with nothing loaded at first, and must come out the same.
 //! It stores nothing and knows no idempotency key. Next: `model.rs`, `trace.rs`, `invariants.rs`.
 
-#![allow(dead_code)]
-
 mod invariants;
 pub mod model;
 mod trace;

@@ -6,7 +6,7 @@ use wf_core::command::{CompleteItem, Holder, Resource, UniqueOn};
 use wf_core::outcome::{Activated, Deployed, Started};
 use wf_core::ranges::{Due, SortKey, due_at};
 use wf_core::rows::{Incident, Job, JobState, Scope, ScopeState, Variables};
-use wf_core::{Command, Key, Millis, Outcome, RangeId, Rejection, Row, RowId, ids};
+use wf_core::{Command, Key, Outcome, RangeId, Rejection, Row, RowId, ids};
 
 use super::{World, model, object, vars};
 
@@ -268,10 +268,6 @@ impl World {
 
     pub fn count(&self, is_wanted: impl Fn(&Row) -> bool) -> usize {
         self.rows.values().filter(|row| is_wanted(row)).count()
-    }
-
-    pub fn elapsed(&self) -> Millis {
-        self.now - super::START
     }
 }
 

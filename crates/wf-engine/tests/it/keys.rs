@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use wf_core::Rejection;
-use wf_engine::{Answered, Refusal};
+use wf_engine::{Answered, Ask, OutboxRefusal, Refusal, Request};
 
 fn same(first: &Answered, again: &Answered) {
     assert_eq!(first.answer, again.answer, "status, headers and body, byte for byte");
@@ -155,4 +155,60 @@ async fn k7_repeats_that_the_state_knows_are_counted() {
     let mut seen: Vec<(&str, u64)> = uses.items.iter().map(|item| (&*item.route, item.hits)).collect();
     seen.sort();
     assert_eq!(seen, [("complete-job", 1), ("publish-message", 2)]);
+}
+
+/// L4.1, F4: the lineage key is the same when a request comes again to a restored store, and another one when its
+/// idempotency key is used again after its time for something else: a provider must not take the new for the old.
+#[tokio::test]
+async fn l4_1_a_lineage_is_its_request_s_not_its_key_s_alone() {
+    let other = || start_with("order", vec![("id".into(), "2".into())]);
+    let world = World::new().await;
+    world.ok(keyed("k", start("order"))).await;
+    world.advance(TTL_MS + 1).await;
+    world.ok(keyed("k", other())).await;
+    let [first, second] = lineages(&world)[..] else { panic!("two jobs") };
+    world.end().await;
+    assert_ne!(first, second);
+
+    let restored = World::new().await;
+    restored.ok(keyed("another", other())).await;
+    restored.ok(keyed("k", start("order"))).await;
+    assert_eq!(lineages(&restored)[1], first);
+    restored.end().await;
+}
+
+fn lineages(world: &World) -> Vec<[u8; 16]> {
+    let rows = world.stage.inner.rows();
+    let jobs = rows.iter().filter_map(|row| match row {
+        wf_core::Row::Job(job) => Some(job.lineage),
+        _ => None,
+    });
+    jobs.collect()
+}
+
+/// L5.2: a message whose broker may have forgotten its id is sent again only with force, shipped or dead.
+#[tokio::test]
+async fn l5_2_a_late_retry_needs_force() {
+    use wf_store::{Claim, Mark, MarkResult, Store};
+    let world = World::new().await;
+    world.start("order").await;
+    let owner = [7; 16];
+    let sink = options().sinks[0].name.clone();
+    let claim = Claim { sink, owner, now: START, lease_ms: 1_000, limit: 10, dead_pass: false };
+    let claimed = world.stage.inner.claim_outbox(claim).await.unwrap();
+    let id = claimed[0].entry.id.clone();
+    let dead = Mark { id: id.clone(), owner, result: MarkResult::Dead { error: "no".into() } };
+    world.stage.inner.mark_outbox(vec![dead]).await.unwrap();
+    let retry = |force| Request { ask: Ask::RetryOutbox { id: id.clone(), force }, ..start("order") };
+    assert!(world.ask(retry(false)).await.is_ok(), "the broker still knows the id");
+
+    let again = Claim { sink: id.sink.clone(), owner, now: START, lease_ms: 1_000, limit: 10, dead_pass: false };
+    world.stage.inner.claim_outbox(again).await.unwrap();
+    let dead = Mark { id: id.clone(), owner, result: MarkResult::Dead { error: "no".into() } };
+    world.stage.inner.mark_outbox(vec![dead]).await.unwrap();
+    world.advance(options().sinks[0].window_ms).await;
+    let late = world.ask(retry(false)).await;
+    assert!(matches!(late, Err(Refusal::Outbox(OutboxRefusal::PastWindow))), "{late:?}");
+    assert!(world.ask(retry(true)).await.is_ok());
+    world.end().await;
 }

@@ -1,6 +1,6 @@
 //! The engine from its front door, over a store that a test can hold and break. Each test ends with `World::end`,
 //! which holds what is left against the promises of every run. Next: `common/mod.rs`.
-#![allow(clippy::unwrap_used)]
+#![expect(clippy::unwrap_used, reason = "in a test it is an assertion")]
 
 mod common;
 

@@ -1,7 +1,7 @@
 //! The compiler from outside: real files, small faulty models, hostile bytes. In reading order.
 //! `UPDATE_EXPECT=1 cargo test` rewrites the expectations.
 
-#![allow(clippy::unwrap_used, reason = "a test fails where it stands")]
+#![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
 mod corpus;
 mod support;

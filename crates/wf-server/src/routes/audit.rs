@@ -40,10 +40,17 @@ pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<
     let (instance, limit) = (params.key("instance"), params.limit());
     params.finish()?;
     let mut reader = Reader { tenant: visitor.tenant, instance, until: None, at: after.or(from).unwrap_or(START) };
-    if let Some(key) = instance {
-        reader.bound(&app, key).await?;
+    let is_known = match instance {
+        Some(key) => reader.bound(&app, key).await?,
+        None => true,
+    };
+    let page = reader.page(&app, limit).await?;
+    // Nothing in the whole audit, and no row: there never was such an instance, not in this tenant.
+    let is_nothing = page.items.is_empty() && page.next_cursor.is_none() && after.is_none();
+    if !is_known && is_nothing {
+        return Err(not_found(Noun::Instance).into());
     }
-    Ok(page::shown(reader.page(&app, limit).await?))
+    Ok(page::shown(page))
 }
 
 /// A position and an event's number there, from 1.
@@ -69,15 +76,15 @@ struct Reader {
 }
 
 impl Reader {
-    /// An instance's story stands between its first and its last command.
-    async fn bound(&mut self, app: &Shared, key: Key) -> Result<(), Refused> {
+    /// An instance's story stands between its first and its last command. Where retention has taken the instance away its
+    /// story is still there, and has to be looked for: `false`.
+    async fn bound(&mut self, app: &Shared, key: Key) -> Result<bool, Refused> {
         let detail = app.engine.store().instance(key).await?;
         let instance = detail.and_then(|detail| detail.root.instance.clone());
-        let own = instance.filter(|instance| instance.tenant == self.tenant);
-        let instance = own.ok_or_else(|| not_found(Noun::Instance))?;
+        let Some(instance) = instance.filter(|instance| instance.tenant == self.tenant) else { return Ok(false) };
         self.at = self.at.max((instance.started_position, 1));
         self.until = Some(instance.ended_position).filter(|position| *position != 0);
-        Ok(())
+        Ok(true)
     }
 
     async fn page(mut self, app: &Shared, limit: usize) -> Result<PageOut<EventOut>, Refused> {

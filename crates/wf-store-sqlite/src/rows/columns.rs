@@ -72,18 +72,7 @@ pub fn phase_name(phase: Phase) -> &'static str {
 }
 
 pub fn incident_kind(row: &Row, column: usize) -> Result<IncidentKind> {
-    const ALL: [IncidentKind; 9] = [
-        IncidentKind::JobNoRetries,
-        IncidentKind::UnhandledError,
-        IncidentKind::Expression,
-        IncidentKind::Condition,
-        IncidentKind::Mapping,
-        IncidentKind::MessageKey,
-        IncidentKind::Timer,
-        IncidentKind::Budget,
-        IncidentKind::Internal,
-    ];
-    named(row, column, &ALL.map(|kind| (kind, kind.name())))
+    named(row, column, &IncidentKind::ALL.map(|kind| (kind, kind.name())))
 }
 
 const CONTINUE: &str = "CONTINUE ";

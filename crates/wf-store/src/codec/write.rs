@@ -2,6 +2,7 @@
 //! It does not know what it writes and trusts raw values to be JSON. Next: `read.rs`, the way back.
 
 use wf_core::rows::Variables;
+use wf_core::text::{self, push_json_string};
 
 pub(super) struct Writer(String);
 
@@ -47,12 +48,12 @@ impl Writer {
 
     pub fn item_text(&mut self, text: &str) -> &mut Writer {
         self.comma();
-        self.string(text);
+        push_json_string(&mut self.0, text);
         self
     }
 
     pub fn text(&mut self, name: &'static str, text: &str) -> &mut Writer {
-        self.name(name).string(text);
+        push_json_string(&mut self.name(name).0, text);
         self
     }
 
@@ -67,7 +68,7 @@ impl Writer {
     pub fn key(&mut self, name: &'static str, key: u64) -> &mut Writer {
         self.name(name);
         self.0.push('"');
-        self.digits(key);
+        text::push_digits(&mut self.0, key);
         self.0.push('"');
         self
     }
@@ -80,11 +81,7 @@ impl Writer {
     }
 
     pub fn int(&mut self, name: &'static str, number: i64) -> &mut Writer {
-        self.name(name);
-        if number < 0 {
-            self.0.push('-');
-        }
-        self.digits(number.unsigned_abs());
+        text::push_int(&mut self.name(name).0, number);
         self
     }
 
@@ -101,12 +98,8 @@ impl Writer {
     }
 
     pub fn hex(&mut self, name: &'static str, bytes: &[u8]) -> &mut Writer {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         self.name(name).0.push('"');
-        for byte in bytes {
-            self.0.push(char::from(DIGITS[usize::from(byte >> 4)]));
-            self.0.push(char::from(DIGITS[usize::from(byte & 15)]));
-        }
+        text::push_hex(&mut self.0, bytes);
         self.0.push('"');
         self
     }
@@ -122,7 +115,7 @@ impl Writer {
         self.open('{');
         for (name, value) in variables {
             self.comma();
-            self.string(name);
+            push_json_string(&mut self.0, name);
             self.0.push(':');
             self.0.push_str(value);
         }
@@ -134,51 +127,6 @@ impl Writer {
     fn comma(&mut self) {
         if !matches!(self.0.as_bytes().last(), None | Some(b'{' | b'[' | b':' | b',')) {
             self.0.push(',');
-        }
-    }
-
-    fn digits(&mut self, number: u64) {
-        let mut buffer = [0; 20];
-        let mut rest = number;
-        let mut start = buffer.len();
-        loop {
-            start -= 1;
-            buffer[start] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        self.0.extend(buffer[start..].iter().map(|digit| char::from(*digit)));
-    }
-
-    fn string(&mut self, text: &str) {
-        self.0.push('"');
-        let mut plain = 0;
-        for (at, byte) in text.bytes().enumerate() {
-            if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-                continue;
-            }
-            self.0.push_str(&text[plain..at]);
-            self.escape(byte);
-            plain = at + 1;
-        }
-        self.0.push_str(&text[plain..]);
-        self.0.push('"');
-    }
-
-    fn escape(&mut self, byte: u8) {
-        match byte {
-            b'"' => self.0.push_str("\\\""),
-            b'\\' => self.0.push_str("\\\\"),
-            b'\n' => self.0.push_str("\\n"),
-            b'\r' => self.0.push_str("\\r"),
-            b'\t' => self.0.push_str("\\t"),
-            _ => {
-                self.0.push_str("\\u00");
-                self.0.push(char::from(b'0' + (byte >> 4)));
-                self.0.push(char::from(b"0123456789abcdef"[usize::from(byte & 15)]));
-            }
         }
     }
 }

@@ -66,7 +66,7 @@ pub async fn due_rows_stand_by_time_then_key(mut world: World) -> Result<(), Fai
 pub async fn a_job_moves_through_its_ranges(mut world: World) -> Result<(), Failed> {
     world.put([row(job(1)), row(job(2))]).await?;
     let due = [Due::Leases, Due::Backoffs, Due::FinishedJobs].map(RangeId::Due);
-    let order = ALL_STATES.into_iter().chain(ALL_STATES.into_iter().rev());
+    let order = JobState::ALL.into_iter().chain(JobState::ALL.into_iter().rev());
     for (at, state) in order.enumerate() {
         world.put([row(Job { state, due: at as i64, lease: at as u64, ..job(1) })]).await?;
         let where_it_stands = match state {

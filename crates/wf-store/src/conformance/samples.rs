@@ -292,19 +292,9 @@ fn jobs() -> Vec<Row> {
     let least = Job { retries: i32::MIN, priority: i32::MIN, due: i64::MIN, job_type: "".into(), ..job(KEY_MAX) };
     let in_state = |state| row(Job { state, ..least.clone() });
     let mut rows = vec![row(greatest)];
-    rows.extend(ALL_STATES.map(in_state));
+    rows.extend(JobState::ALL.map(in_state));
     rows
 }
-
-pub const ALL_STATES: [JobState; 7] = [
-    JobState::Ready,
-    JobState::Activated,
-    JobState::Backoff,
-    JobState::Failed,
-    JobState::ErrorThrown,
-    JobState::Completed,
-    JobState::Canceled,
-];
 
 fn steps(long: &Text) -> Vec<Row> {
     let text = serde_json::Value::from(&**long).to_string();
@@ -357,19 +347,7 @@ fn message_ids() -> Vec<Row> {
 
 fn incidents(long: &Text) -> Vec<Row> {
     let of_kind = |kind| row(Incident { kind, ..incident(KEY_MAX, 0) });
-    let mut rows: Vec<Row> = [
-        IncidentKind::JobNoRetries,
-        IncidentKind::UnhandledError,
-        IncidentKind::Expression,
-        IncidentKind::Condition,
-        IncidentKind::Mapping,
-        IncidentKind::MessageKey,
-        IncidentKind::Timer,
-        IncidentKind::Budget,
-        IncidentKind::Internal,
-    ]
-    .map(of_kind)
-    .into();
+    let mut rows: Vec<Row> = IncidentKind::ALL.map(of_kind).into();
     rows.push(row(Incident {
         tenant: "".into(),
         scope: KEY_MAX,

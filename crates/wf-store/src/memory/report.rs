@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::str::FromStr;
 
 use wf_core::Millis;
 use wf_core::rows::{Incident, Job, Text};
@@ -10,10 +9,8 @@ use wf_idempotency::record::State as RecordState;
 
 use crate::batch::{RecordEntry, Suppressed, SuppressedKind};
 use crate::memory::State;
-use crate::memory::lists::{Malformed, cursor, cut};
+use crate::memory::lists::{cursor, cut};
 use crate::query::*;
-
-type KeyId = (Text, [u8; 16]);
 
 impl State {
     pub(super) fn idempotency(&self, query: &IdempotencyQuery) -> KeyUses {
@@ -21,8 +18,7 @@ impl State {
         let (uses, in_progress) = self.key_uses(query);
         let lower = after.map_or(Bound::Unbounded, |after| Bound::Excluded(after.0));
         let behind = uses.range((lower, Bound::Unbounded)).map(|(_, key)| key.clone());
-        let page =
-            cut(behind, query.slice.limit, |key| format!("{:032x}-{}", u128::from_be_bytes(key.key_hash), key.tenant));
+        let page = cut(behind, query.slice.limit, KeyUse::cursor);
         KeyUses {
             items: page.items,
             next: page.next,
@@ -42,14 +38,15 @@ impl State {
             self.suppressed.values().filter(|row| is_asked(&row.tenant) && row.last >= query.since).collect();
         counted.sort_by_key(|row| row.last);
         for row in counted {
-            let key = uses.entry((row.tenant.clone(), row.key_hash)).or_insert_with(|| first_seen_in(row));
-            add_repeats(key, row);
+            let id = (row.tenant.clone(), row.key_hash);
+            uses.entry(id).or_insert_with_key(|id| KeyUse::first_seen(id, row.first)).add(row);
             in_progress += if row.kind == SuppressedKind::InProgress { row.count } else { 0 };
         }
         for entry in self.records.values().filter(|entry| is_asked(&entry.id.tenant)) {
             let id = (entry.id.tenant.clone(), entry.key_hash);
             if entry.record.created_ms >= query.since || uses.contains_key(&id) {
-                add_record(uses.entry(id).or_insert_with(|| first_seen_as(entry)), entry, query.now);
+                let first = |id: &KeyId| KeyUse::first_seen(id, entry.record.created_ms);
+                add_record(uses.entry(id).or_insert_with_key(first), entry, query.now);
             }
         }
         (uses, in_progress)
@@ -71,63 +68,11 @@ impl State {
 
 type Gauge = (Text, wf_core::rows::JobState, u64);
 
-fn first_seen_in(row: &Suppressed) -> KeyUse {
-    KeyUse {
-        tenant: row.tenant.clone(),
-        key_hash: row.key_hash,
-        route: row.route.clone(),
-        state: "NONE",
-        first_seen: row.first,
-        last_seen: row.last,
-        hits: 0,
-        conflicts: 0,
-    }
-}
-
-/// Rows come by their last time: the latest names the route.
-fn add_repeats(key: &mut KeyUse, row: &Suppressed) {
-    key.route = row.route.clone();
-    key.first_seen = key.first_seen.min(row.first);
-    key.last_seen = key.last_seen.max(row.last);
-    match row.kind {
-        SuppressedKind::Replay | SuppressedKind::Message | SuppressedKind::Job => key.hits += row.count,
-        SuppressedKind::Conflict => key.conflicts += row.count,
-        SuppressedKind::InProgress => (),
-    }
-}
-
-fn first_seen_as(entry: &RecordEntry) -> KeyUse {
-    KeyUse {
-        tenant: entry.id.tenant.clone(),
-        key_hash: entry.key_hash,
-        route: entry.route.into(),
-        state: "NONE",
-        first_seen: entry.record.created_ms,
-        last_seen: entry.record.created_ms,
-        hits: 0,
-        conflicts: 0,
-    }
-}
-
 fn add_record(key: &mut KeyUse, entry: &RecordEntry, now: Millis) {
-    key.route = entry.route.into();
-    key.first_seen = key.first_seen.min(entry.record.created_ms);
-    key.last_seen = key.last_seen.max(entry.record.created_ms);
+    key.see(entry.route.into(), entry.record.created_ms);
     key.state = match entry.record.state {
         _ if entry.record.expires_ms <= now => "EXPIRED",
         RecordState::Completed(_) => "COMPLETED",
         _ => "IN_PROGRESS",
     };
-}
-
-struct KeyCursor(KeyId);
-
-impl FromStr for KeyCursor {
-    type Err = Malformed;
-
-    fn from_str(text: &str) -> Result<KeyCursor, Malformed> {
-        let (hash, tenant) = text.split_once('-').ok_or(Malformed)?;
-        let hash = u128::from_str_radix(hash, 16).map_err(|_| Malformed)?;
-        Ok(KeyCursor((tenant.into(), hash.to_be_bytes())))
-    }
 }

@@ -174,12 +174,15 @@ impl Section<'_> {
 
     /// Sub-sections under `key`, by name.
     pub fn tables(&mut self, key: &'static str) -> Vec<(String, Table)> {
-        let tables = self.take(key, "a section", |value| value.as_table().cloned()).unwrap_or_default();
-        let pairs = tables.into_iter().filter_map(|(name, value)| match value {
-            Value::Table(table) => Some((name, table)),
-            _ => None,
-        });
-        pairs.collect()
+        let all = self.take(key, "a section", |value| value.as_table().cloned()).unwrap_or_default();
+        let mut tables = Vec::with_capacity(all.len());
+        for (name, value) in all {
+            match value {
+                Value::Table(table) => tables.push((name, table)),
+                _ => self.problem(&format!("{key}.{name}"), "must be a section".to_owned()),
+            }
+        }
+        tables
     }
 
     pub fn problem(&mut self, key: &str, what: String) {

@@ -18,6 +18,8 @@ fn every_problem_is_named_at_once() {
         log_format = "xml"
         [idempotency]
         ttl_ms = 5
+        [idempotency.routes]
+        NONSENSE = true
         [idempotency.routes."POST /api/v1/messages"]
         tll_ms = 1
         [sinks]
@@ -32,6 +34,7 @@ fn every_problem_is_named_at_once() {
         "server.log_format: must be \"text\" or \"json\", not xml",
         "idempotency.ttl_ms: must be from 1000 to 2592000000, not 5",
         "unknown key idempotency.routes.\"POST /api/v1/messages\".tll_ms",
+        "idempotency.routes.NONSENSE: must be a section",
         "unknown section sinks",
         "api_key[0].sha256: must be",
         "api_key[0].roles: must list",

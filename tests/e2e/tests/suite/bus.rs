@@ -120,6 +120,25 @@ fn l5_2_a_broker_that_comes_later_and_goes_again_gets_everything_once_in_order()
     assert!(node.stop().success());
 }
 
+/// L5.2: what the broker will never take is a dead letter of its own instance; the others go on.
+#[test]
+fn l5_2_an_event_that_is_too_big_for_the_broker_stops_its_own_instance_only() {
+    let nats = Nats::start();
+    let node = prepared(&to_nats(&nats.url()));
+    let big = node.api.started("one", json!({"ballast": "x".repeat(2 << 20)}));
+    let small = node.api.started("one", json!({}));
+    for job in node.api.activated("work", "w", 2) {
+        node.api.complete(&job, "w", json!({})).answer().expect(200);
+    }
+    let dead = until("dead letter", || node.api.all("/api/v1/outbox?state=dead").pop());
+    assert_eq!(dead["topic"], "wf.instance.started");
+    until("the other one's events", || (stream(&nats.url()).len() == PUBLISHED.len()).then_some(()));
+    in_order(&stream(&nats.url()), &small);
+    assert_eq!(node.api.all("/api/v1/outbox?state=pending").len(), PUBLISHED.len() - 1);
+    assert_eq!(node.api.metric("wf_outbox_dead_total{sink=\"bus\"}"), 1.0);
+    assert_eq!(node.api.state(&big), "COMPLETED", "the process itself does not wait for a broker");
+}
+
 /// L5.5, S9: signed, the id the same over a crash, the body frozen.
 #[test]
 fn s9_a_webhook_is_signed_and_keeps_its_id_over_a_crash() {

@@ -37,7 +37,8 @@ fn corpus_02_payment_that_fails_after_seven_days() {
     let xml = file("tests/corpus/02-payment-error-timer-receive.bpmn");
     let xml = xml.replace("=false<", "=maybe<").replace("=true<", "=false<").replace("=maybe<", "=true<");
     api.deploy(&xml).answer().expect(201);
-    let started = api.publish("RetrievePaymentCommand", "", "p-1", json!({"traceId": "t-1"})).answer().expect(200).json();
+    let started =
+        api.publish("RetrievePaymentCommand", "", "p-1", json!({"traceId": "t-1"})).answer().expect(200).json();
     let instance = text(&started["correlated"][0]["processInstanceKey"]);
     work(api, "noop", json!({}));
     assert_eq!(api.all("/api/v1/jobs?type=emitEvent").len(), 1);

@@ -2,10 +2,13 @@
 //! effect, and an answer that tells the truth: fresh where nothing was committed, the first one where it was.
 //! Crashes between an outbox and its sink: `bus.rs`. Kills at random: `kills.rs`.
 
+use std::collections::BTreeMap;
+
 use e2e::api::{Api, Call, jobs_of, text};
 use e2e::http::Answer;
-use e2e::models::{one_task, order};
-use e2e::node::Setup;
+use e2e::models::{file, one_task, order};
+use e2e::node::{Node, Setup};
+use e2e::until;
 use serde_json::{Value, json};
 
 /// What the disk holds when the process dies.
@@ -45,9 +48,58 @@ fn all_requests(point: &str, left: Left) {
     activation_under_a_key(&setup, point, left);
 }
 
+/// L2.1: the engine's own work (a timer, a lease, a back-off that runs out) is done once, whichever of its commits the
+/// process dies at, and by itself once the clock has been set.
+#[test]
+fn l2_1_death_in_the_engine_s_own_work_does_it_once() {
+    let undisturbed = own_work("nowhere", 0);
+    assert_eq!(undisturbed["timer.fired"], 1);
+    assert_eq!(undisturbed["job.ready"], 2, "an expired lease, and a back-off's end: {undisturbed:?}");
+    for point in ["before-commit", "after-commit", "before-answer"] {
+        for later in 0..3 {
+            assert_eq!(own_work(point, later), undisturbed, "{point}, {later} hits later");
+        }
+    }
+}
+
+/// How often each event happened.
+fn own_work(point: &str, later: usize) -> BTreeMap<String, usize> {
+    let setup = Setup::new().test_clock();
+    let node = setup.start();
+    node.api.deploy(&file("tests/corpus/08-order-eventgateway-parallel.bpmn")).answer().expect(201);
+    node.api.deploy(&one_task("one", "work")).answer().expect(201);
+    node.api.started("ordering-items-workflow", json!({"orderId": "O-1"}));
+    for job_type in ["validate-order", "send-payment-notification"] {
+        node.api.complete(&node.api.job(job_type, "w"), "w", json!({})).answer().expect(200);
+    }
+    (0..2).for_each(|n| drop(node.api.started("one", json!({"n": n}))));
+    let jobs = node.api.activated("work", "w", 2);
+    let failure = json!({"worker": "w", "lease": jobs[1]["lease"], "message": "m", "backoffMs": 20_000});
+    node.api.about(&jobs[1], "fail", failure).answer().expect(200);
+    assert!(node.stop().success());
+    // All of it is due then. A time and no span: the repeat means the same.
+    let set_clock = |api: &Api| api.put("/api/v1/clock", json!({"now": "2100-01-01T00:00:00Z"})).send();
+    let node = setup.start_armed_later(point, later);
+    match set_clock(&node.api) {
+        Ok(answer) => drop((answer.expect(200), node.kill())),
+        Err(_) => node.dies(),
+    }
+    let node = setup.start();
+    if node.api.events("clock.set") == 0 {
+        set_clock(&node.api).unwrap().expect(200);
+    }
+    until("work that was due", || (node.api.all("/api/v1/jobs?state=READY").len() == 3).then_some(()));
+    // Its answer comes after everything that fell due, so nothing more is to come.
+    set_clock(&node.api).unwrap().expect(200);
+    let mut counts = BTreeMap::new();
+    let events = node.api.audit().into_iter().map(|event| text(&event["type"]));
+    events.filter(|kind| kind != "clock.set").for_each(|kind| *counts.entry(kind).or_default() += 1);
+    counts
+}
+
 /// Sends it to a node that dies at the point, then to one that lives. The second answer and the node that gave it.
 #[track_caller]
-fn twice(setup: &Setup, point: &str, request: impl Fn(&Api) -> Call) -> (Answer, e2e::node::Node) {
+fn twice(setup: &Setup, point: &str, request: impl Fn(&Api) -> Call) -> (Answer, Node) {
     let doomed = setup.start_armed(point);
     let first = request(&doomed.api).send();
     assert!(first.is_err(), "{point}: an answer got out: {first:?}");

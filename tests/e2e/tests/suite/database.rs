@@ -6,6 +6,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 pub fn open(database: &Path) -> Connection {
     Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY).expect("the store opens")
@@ -48,4 +49,30 @@ fn previous_position(events: &Value) -> Option<i64> {
     let opened = events.as_array()?.iter().find(|event| event["type"] == "epoch.opened")?;
     let previous = &opened["payload"]["previousPosition"];
     previous.as_i64().or_else(|| previous.as_str()?.parse().ok())
+}
+
+/// L6.2, as docs/store.md describes the chain: `BLAKE3(previous ‖ event id ‖ BLAKE3(event))`, beginning with zeros.
+pub fn chain_breaks(database: &Path) -> Vec<String> {
+    let connection = open(database);
+    let mut query = connection
+        .prepare("SELECT position, partition, chain, events FROM audit_log ORDER BY position")
+        .expect("the log");
+    let rows = query.query_map([], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?, row.get::<_, String>(3)?))
+    });
+    let (mut breaks, mut chain) = (Vec::new(), vec![0; 32]);
+    for (position, partition, head, events) in rows.expect("rows").map(|row| row.expect("a row")) {
+        let events: Vec<&RawValue> = serde_json::from_str(&events).expect("a list of events");
+        for (n, event) in (1..).zip(events) {
+            let suffix = if n == 1 { String::new() } else { format!("-{n}") };
+            let id = format!("ev-{partition}-{position}{suffix}");
+            let event = blake3::hash(event.get().as_bytes());
+            chain = blake3::hash(&[&chain, id.as_bytes(), event.as_bytes()].concat()).as_bytes().to_vec();
+        }
+        if chain != head {
+            breaks.push(format!("{position}"));
+            chain = head;
+        }
+    }
+    breaks
 }

@@ -27,7 +27,8 @@ fn lives(api: &Api) {
 #[test]
 fn input_files_that_are_no_models_are_refused_with_the_reason() {
     let node = node();
-    let open = r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"><process id="p" isExecutable="true">"#;
+    let open =
+        r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"><process id="p" isExecutable="true">"#;
     let bomb = r#"<!DOCTYPE d [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]><definitions>&b;</definitions>"#;
     let deep = format!("{}{}", "<a>".repeat(100_000), "</a>".repeat(100_000));
     let table = [
@@ -209,4 +210,30 @@ fn input_a_command_that_panics_is_answered_and_the_engine_goes_on() {
     let healthy = setup.clone().env("WF_PANIC_AT", "").start();
     healthy.api.put(&variables, json!({"variables": {"v": 2}})).key("poison").answer().expect(200);
     assert_eq!(healthy.api.instance(&instance)["variables"], json!({"v": 2}));
+}
+
+/// The same for what the engine does by itself: the poisoned timer stops its own instance, which waits for somebody.
+#[test]
+fn input_engine_work_that_panics_is_put_aside_and_can_be_tried_again() {
+    let setup = Setup::new().test_clock();
+    let poisoned = setup.clone().env("WF_PANIC_AT", "fire-timer").start();
+    let api = &poisoned.api;
+    api.deploy(&one_task("one", "work")).answer().expect(201);
+    let wait = r#"<bpmn:startEvent id="start"/><bpmn:sequenceFlow id="in" sourceRef="start" targetRef="wait"/>
+<bpmn:intermediateCatchEvent id="wait"><bpmn:timerEventDefinition><bpmn:timeDuration>PT1M</bpmn:timeDuration>
+</bpmn:timerEventDefinition></bpmn:intermediateCatchEvent>
+<bpmn:sequenceFlow id="out" sourceRef="wait" targetRef="end"/><bpmn:endEvent id="end"/>"#;
+    api.deploy(&model("waiting", wait)).answer().expect(201);
+    let instance = api.started("waiting", json!({}));
+    api.advance(60_000);
+    let incident = e2e::until("incident", || api.all("/api/v1/incidents").pop());
+    assert_eq!(incident["processInstanceKey"], instance, "{incident}");
+    assert_eq!(api.state(&instance), "ACTIVE");
+    lives(api);
+    poisoned.kill();
+    let node = setup.start();
+    let resolve = format!("/api/v1/incidents/{}/resolve", text(&incident["key"]));
+    node.api.post(&resolve, json!({})).answer().expect(200);
+    e2e::until("end", || (node.api.state(&instance) == "COMPLETED").then_some(()));
+    assert_eq!(node.api.events("timer.fired"), 1);
 }

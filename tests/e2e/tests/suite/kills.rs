@@ -9,17 +9,29 @@ use e2e::api::{Api, Call, jobs_of, text};
 use e2e::http::Answer;
 use e2e::models::one_task;
 use e2e::node::Setup;
-use e2e::pause;
+use e2e::{pause, until};
 use serde_json::{Value, json};
 
-use crate::database::{audit_gaps, event_counts};
+use crate::database::{audit_gaps, chain_breaks, event_counts};
+use crate::receiver::{Delivery, Receiver};
 
-const KILLS: u64 = 15;
 const STARTERS: u64 = 3;
 const WORKERS: u64 = 2;
-const SEED: u64 = 0x5EED;
 /// Nothing here is about leases: none runs out.
 const LEASE_MS: u64 = 3_600_000;
+
+/// The same in every run, unless somebody searches longer: `WF_KILLS=200 WF_KILLS_SEED=7`.
+fn figure(name: &str, usual: u64) -> u64 {
+    std::env::var(name).map_or(usual, |text| text.parse().expect("a number"))
+}
+
+fn kills() -> u64 {
+    figure("WF_KILLS", 15)
+}
+
+fn seed() -> u64 {
+    figure("WF_KILLS_SEED", 0x5EED)
+}
 
 /// What clients know of the node, and what they were told.
 #[derive(Default)]
@@ -37,7 +49,9 @@ struct World {
 
 #[test]
 fn l1_6_k8_kills_at_random_lose_nothing_and_double_nothing() {
-    let setup = Setup::new();
+    let receiver = Receiver::start(|_| 200);
+    let sink = format!("[[sink]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"{}\"", receiver.url());
+    let setup = Setup::new().config(&sink);
     let node = setup.start();
     node.api.deploy(&one_task("one", "work")).answer().expect(201);
     node.kill();
@@ -56,12 +70,13 @@ fn l1_6_k8_kills_at_random_lose_nothing_and_double_nothing() {
         last
     });
     check(&setup, &world);
+    check_published(&setup, &receiver.deliveries());
 }
 
 /// The node that was not killed.
 fn kill_again_and_again(setup: &Setup, world: &World) -> e2e::node::Node {
-    let mut random = Random(SEED);
-    for _ in 0..KILLS {
+    let mut random = Random(seed());
+    for _ in 0..kills() {
         let node = setup.start();
         *world.api.write().unwrap() = Some(node.api.clone());
         world.wait_for_answers(5 + random.below(100));
@@ -77,7 +92,7 @@ fn kill_again_and_again(setup: &Setup, world: &World) -> e2e::node::Node {
 
 /// Half of the keys were used before, by this client or another one, perhaps at this moment.
 fn starter(world: &World, number: u64) {
-    let mut random = Random(SEED + 1 + number);
+    let mut random = Random(seed() + 1 + number);
     while !world.is_over.load(Ordering::Relaxed) {
         let known = world.keys.load(Ordering::Relaxed);
         let is_repeat = known > 0 && random.below(2) == 0;
@@ -139,7 +154,7 @@ fn check(setup: &Setup, world: &World) {
     let key_of = |bytes: &Vec<u8>| text(&serde_json::from_slice::<Value>(bytes).unwrap()["key"]);
     let answered: BTreeSet<String> = starts.values().map(key_of).collect();
     assert_eq!(answered.len(), starts.len(), "two keys, one instance");
-    assert!(starts.len() as u64 > KILLS, "{} starts are no load", starts.len());
+    assert!(starts.len() as u64 > kills(), "{} starts are no load", starts.len());
     let instances = node.api.all("/api/v1/instances");
     let found: BTreeSet<String> = instances.iter().map(|instance| text(&instance["key"])).collect();
     assert_eq!((found.len(), &found), (instances.len(), &answered), "each answered start is there once, and no other");
@@ -148,6 +163,7 @@ fn check(setup: &Setup, world: &World) {
     let ended: BTreeSet<String> = ended.map(|instance| text(&instance["key"])).collect();
     assert_eq!(ended, *completed, "each answered completion is there, and no other");
     drain(&node.api);
+    until("empty outbox", || node.api.all("/api/v1/outbox?state=pending").is_empty().then_some(()));
     assert!(node.stop().success());
     let counts = event_counts(&setup.database(), &["instance.started", "job.completed", "instance.completed"]);
     let once = found.iter().flat_map(|key| {
@@ -155,6 +171,28 @@ fn check(setup: &Setup, world: &World) {
     });
     assert_eq!(counts, once.collect());
     assert_eq!(audit_gaps(&setup.database()), Vec::<String>::new());
+    assert_eq!(chain_breaks(&setup.database()), Vec::<String>::new());
+}
+
+/// L5.1, L5.2, S9: published is what happened, each id with the same bytes however often it came, and what came for the
+/// first time came in the order of its instance.
+fn check_published(setup: &Setup, deliveries: &[Delivery]) {
+    let mut seen: BTreeMap<String, &[u8]> = BTreeMap::new();
+    let mut in_order: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for delivery in deliveries {
+        let id = delivery.header("webhook-id");
+        let event = delivery.json();
+        let first = seen.entry(id.clone()).or_insert_with(|| {
+            in_order.entry(text(&event["subject"])).or_default().push(text(&event["type"]));
+            &delivery.body
+        });
+        assert_eq!(*first, delivery.body, "{id} came twice and differs");
+    }
+    let published = ["instance.started", "job.completed", "instance.completed"];
+    let whole: Vec<String> = published.iter().map(|kind| format!("wf.{kind}")).collect();
+    assert!(in_order.values().all(|kinds| *kinds == whole), "{in_order:?}");
+    let happened = event_counts(&setup.database(), &published);
+    assert_eq!(seen.len() as u64, happened.values().sum::<u64>());
 }
 
 fn drain(api: &Api) {

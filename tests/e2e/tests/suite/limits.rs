@@ -51,7 +51,7 @@ fn full_disk(setup: &Setup, limited: &Setup, codes: &[&str]) {
     assert_eq!(node.api.state(&answered[0]), "ACTIVE");
     assert_eq!(node.api.get("/livez").status, 200);
     until("not ready", || (node.api.get("/readyz").status == 503).then_some(()));
-    assert_eq!(start(&node, 0).is_replay(), true, "a stored answer needs no disk");
+    assert!(start(&node, 0).is_replay(), "a stored answer needs no disk");
     assert_eq!(start(&node, answered.len()).status, 503);
     let log = limited.log();
     assert!(!log.contains("panicked"), "{log}");
@@ -71,6 +71,7 @@ fn full_disk(setup: &Setup, limited: &Setup, codes: &[&str]) {
 
 /// The engine comes back by itself when the disk has room again, without a restart.
 #[test]
+#[cfg(target_os = "linux")]
 fn limits_room_on_the_disk_ends_the_refusals_without_a_restart() {
     let setup = Setup::new().before(&["bash", "-c", "ulimit -Sf 1500; exec \"$@\"", "bash"]);
     let node = setup.start();
@@ -209,9 +210,9 @@ fn limits_an_address_for_everybody_needs_keys() {
 /// L1.7, F4: a key is new again after its time, on the engine's clock.
 #[test]
 fn l1_7_f4_a_key_is_new_again_after_its_time() {
-    let setup = Setup::new().test_clock().config(
-        "[idempotency]\nttl_ms = 86400000\n[idempotency.routes.\"POST /api/v1/messages\"]\nttl_ms = 604800000",
-    );
+    let setup = Setup::new()
+        .test_clock()
+        .config("[idempotency]\nttl_ms = 86400000\n[idempotency.routes.\"POST /api/v1/messages\"]\nttl_ms = 604800000");
     let node = setup.start();
     let api = &node.api;
     api.deploy(&one_task("one", "work")).answer().expect(201);
@@ -225,4 +226,28 @@ fn l1_7_f4_a_key_is_new_again_after_its_time() {
     assert_eq!((second.is_replay(), second.json()["key"] == first.json()["key"]), (false, false));
     assert_eq!((message().is_replay(), message().body), (true, first_message.body));
     assert_eq!(api.all("/api/v1/instances").len(), 2);
+}
+
+/// Retention: an instance that ended is forgotten after its time; what happened, and what was answered, is not.
+#[test]
+fn l1_7_ended_instances_go_and_their_audit_and_answers_stay() {
+    let config = "[retention]\nfinished_ms = 3600000\n[idempotency]\nsweep_ms = 100";
+    let node = Setup::new().test_clock().config(config).start();
+    let api = &node.api;
+    api.deploy(&one_task("one", "work")).answer().expect(201);
+    let start = || api.start("one", json!({})).key("k").answer().expect(201);
+    let (first, lives) = (start(), api.started("one", json!({"lives": true})));
+    let key = text(&first.json()["key"]);
+    let jobs = api.activated("work", "w", 2);
+    let job = jobs.iter().find(|job| job["processInstanceKey"] == key).unwrap();
+    api.complete(job, "w", json!({})).answer().expect(200);
+    api.advance(3_600_000 - 1);
+    assert_eq!(api.complete(job, "w", json!({})).answer().expect(200).json()["duplicate"], true);
+    api.advance(2);
+    until("sweep", || (api.get(&format!("/api/v1/instances/{key}")).status == 404).then_some(()));
+    api.complete(job, "w", json!({})).answer().expect_problem(404, "job-not-found");
+    assert_eq!(api.state(&lives), "ACTIVE");
+    assert!(start().is_replay(), "the answer outlives its instance");
+    let told = api.all(&format!("/api/v1/audit?instance={key}"));
+    assert!(told.iter().any(|event| event["type"] == "instance.completed"), "{told:?}");
 }

@@ -1,17 +1,21 @@
 //! The real binary, from outside: started, used, broken, killed, restarted. One file per concern, one program to link.
 //! Read `crash.rs` first: what the product is for. Tests are named by the requirement or scenario that they hold.
 
+#![allow(clippy::unwrap_used, reason = "a test that is surprised fails")]
+
 mod access;
 mod bus;
 mod command_line;
 mod corpus;
 mod crash;
 mod database;
+mod documents;
 mod input;
+mod keys;
 mod kills;
 mod limits;
 mod receiver;
 mod seen;
-mod stories;
 mod stop;
+mod stories;
 mod tour;

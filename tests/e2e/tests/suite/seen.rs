@@ -101,7 +101,8 @@ fn t1_l6_3_keys_are_seen_by_their_hash_and_secrets_by_nobody() {
     let checked = || run(node.wf(&check).env("WF_API_KEY", TOKEN)).expect(0).json();
     let is_counted = |checked: &Value| checked["totals"]["conflicts"] == 1 && checked["totals"]["hits"] == 1;
     let checked = until("counts in the store", || Some(checked()).filter(is_counted));
-    let key_hash = text(&checked["items"].as_array().unwrap().iter().find(|item| item["hits"] == 1).unwrap()["keyHash"]);
+    let key_hash =
+        text(&checked["items"].as_array().unwrap().iter().find(|item| item["hits"] == 1).unwrap()["keyHash"]);
     let listed = api.get("/api/v1/idempotency?hours=24").expect(200);
     assert_eq!(listed.json()["totals"], checked["totals"]);
     assert!(listed.text().contains(&key_hash) && !listed.text().contains(KEY));

@@ -1,4 +1,5 @@
-//! `wf demo`: the whole story, which checks itself, and any model that somebody brings.
+//! `wf demo`: the whole story, which checks itself, and any model that somebody brings. `wf bench`: that it measures, not
+//! what.
 
 use e2e::node::{Ended, run, wf};
 
@@ -63,4 +64,23 @@ fn the_demo_says_why_a_model_does_not_run() {
     let told = demo(&["--bpmn", &stuck.path().display().to_string()]).expect(1);
     assert!(told.stdout.contains("it stands here") && told.stdout.contains("fork"), "{told:?}");
     assert!(told.stderr.contains("no instance ended of closed"), "{told:?}");
+}
+
+/// Issue 2: each result beside what the machine does by itself in the same run. How much that is, is no test's business.
+#[test]
+fn the_bench_measures_each_scenario_against_the_machine() {
+    let scenarios = ["starts", "whole-batched", "duplicates"];
+    let mut bench = wf();
+    bench.args(["bench", "--seconds", "1", "--clients", "2", "--output", "json", "--only", &scenarios.join(",")]);
+    let told = run(&mut bench).expect(0).json();
+    assert_eq!(told["scenarios"].as_array().map(Vec::len), Some(scenarios.len()), "{told}");
+    for row in told["scenarios"].as_array().unwrap() {
+        assert!(scenarios.contains(&row["name"].as_str().unwrap()), "{row}");
+        assert_eq!(row["errors"], 0, "{row}");
+        let is_measured = ["perSecond", "p50Ms", "p99Ms"].iter().all(|name| row[*name].as_f64() > Some(0.0));
+        assert!(is_measured, "{row}");
+    }
+    let machine = &told["machine"];
+    let yardsticks = [&machine["fdatasyncP50Ms"], &machine["sqliteStartsPerSecond"], &machine["bareAxum"]["perSecond"]];
+    assert!(yardsticks.iter().all(|yardstick| yardstick.as_f64() > Some(0.0)), "{machine}");
 }
