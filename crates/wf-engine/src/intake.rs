@@ -13,6 +13,8 @@ use crate::request::{Ask, Refusal};
 
 /// Loads for one command: each brings up to a thousand entries of a range, and the command runs again from its start.
 const LOADS_MAX: usize = 10_000;
+/// A command that needs more is going to need many.
+const LOADS_FEW: usize = 8;
 
 impl Actor {
     /// What the envelopes ask for first, in one load instead of one each. If it fails, each asks again for itself.
@@ -89,12 +91,15 @@ impl Actor {
         result
     }
 
-    async fn load_within(&mut self, needs: Needs, loads: &mut usize) -> Result<(), Refusal> {
+    async fn load_within(&mut self, mut needs: Needs, loads: &mut usize) -> Result<(), Refusal> {
         *loads += 1;
         if *loads > LOADS_MAX {
             let error_id = crate::engine::error_id();
             tracing::error!(%error_id, ?needs, "a command asks for more than it may");
             return Err(Refusal::Internal { error_id });
+        }
+        if *loads > LOADS_FEW {
+            loader::widen(&self.partition.cache, &mut needs);
         }
         self.load(needs).await
     }

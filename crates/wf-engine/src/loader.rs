@@ -29,6 +29,24 @@ pub async fn load(store: &dyn Store, cache: &mut Cache, needs: Needs) -> Result<
     Ok(())
 }
 
+/// A command that asks for one variable after the other gets those around them too: it begins anew after each load.
+pub fn widen(cache: &Cache, needs: &mut Needs) {
+    let around = |need: &Need| match need {
+        Need::Row(RowId::Variable { scope, .. }) => Some(RangeId::Variables(*scope)),
+        _ => None,
+    };
+    let ranges: BTreeSet<RangeId> = needs.core.iter().filter_map(around).collect();
+    for range in ranges {
+        let frontier = match cache.range(&range) {
+            None => None,
+            // Complete: the row is known, or another one is missing.
+            Some(view) if view.frontier.is_none() => continue,
+            Some(view) => view.frontier.cloned(),
+        };
+        needs.core.insert(Need::Range(range, frontier));
+    }
+}
+
 async fn fetch(store: &dyn Store, cache: &mut Cache, needs: Needs) -> Result<(), Refusal> {
     let loaded = store.load(needs).await.map_err(|error| {
         tracing::error!(%error, "failed to load");

@@ -210,6 +210,36 @@ async fn a_job_that_falls_ready_by_the_clock_wakes_a_poll() {
     world.end().await;
 }
 
+/// A command begins anew after each load: one that reads hundreds of variables must not load hundreds of times.
+#[tokio::test]
+async fn hundreds_of_variables_are_few_loads() {
+    const PATHS: usize = 300;
+    let scripts: String = (0..PATHS)
+        .map(|n| {
+            let flow = format!(r#"<sequenceFlow id="f{n}" sourceRef="x{n}" targetRef="x{}"/>"#, n + 1);
+            let script = format!(r#"<zeebe:script expression="=v{n}" resultVariable="r"/>"#);
+            format!(r#"{flow}<scriptTask id="x{}"><extensionElements>{script}</extensionElements></scriptTask>"#, n + 1)
+        })
+        .collect();
+    let xml = format!(
+        r#"<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" xmlns:zeebe="http://camunda.org/schema/zeebe/1.0">
+        <process id="long" isExecutable="true"><startEvent id="s"/><sequenceFlow id="f" sourceRef="s" targetRef="x0"/>
+        <serviceTask id="x0"><extensionElements><zeebe:taskDefinition type="a"/></extensionElements></serviceTask>
+        {scripts}</process></definitions>"#
+    );
+    let world = World::new().await;
+    world.ok(deploy_xml(&xml)).await;
+    let mut variables: Vec<_> = (0..3_000).map(|n| (format!("v{n}").into(), "1".into())).collect();
+    variables.sort();
+    world.ok(start_with("long", variables)).await;
+    let job = world.activate("a").await[0];
+    let world = world.restart().await;
+    let loads = || world.stage.loads.load(std::sync::atomic::Ordering::Relaxed);
+    let before = loads();
+    world.ok(complete(job)).await;
+    assert!(loads() - before < 30, "{} loads to complete", loads() - before);
+}
+
 #[test]
 fn outcomes_name_their_state() {
     let failed = Outcome::Failed { state: JobState::Failed, retries: 0, incident: None };

@@ -184,7 +184,11 @@ pub fn jobs_in(text: &str) -> Vec<(Key, u64)> {
 }
 
 pub fn deploy() -> Request {
-    let xml = MODEL.as_bytes();
+    deploy_xml(MODEL)
+}
+
+pub fn deploy_xml(xml: &str) -> Request {
+    let xml = xml.as_bytes();
     let processes = wf_model::compile(xml).unwrap().into_iter().map(Arc::new).collect();
     ask(Command::Deploy { resources: vec![Resource { name: "model.bpmn".into(), xml: xml.into(), processes }] })
 }
