@@ -1,6 +1,6 @@
 //! Opening: what a second process, a newer store and an unusable directory are told. Next: `durability.rs`.
 
-use wf_store::Store;
+use wf_store::{Claim, OutboxEntry, OutboxId, Store};
 use wf_store_sqlite::{OpenError, SqliteStore};
 
 use crate::*;
@@ -57,4 +57,36 @@ async fn what_was_committed_is_there_again() {
     assert_eq!(store.secret("mac", [2; 32]).await.unwrap(), [1; 32]);
     let other = store.open(PARTITION + 1).await.unwrap_err();
     assert_eq!(other.to_string(), "store: this store belongs to another partition: it has one");
+}
+
+/// S9: the process that held a claim is gone, as the lock says. What it had shipped and not marked is shipped again at
+/// once, not after the claim's time; a claim of a living shipper is left alone.
+#[tokio::test]
+async fn s9_claims_end_with_their_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let mut batch = turn(fence(&store).await, 10);
+    batch.outbox.push(message(batch.fence.new_position));
+    store.commit(Arc::new(batch)).await.unwrap();
+    assert_eq!(store.claim_outbox(claim([1; 16])).await.unwrap().len(), 1);
+    assert_eq!(store.claim_outbox(claim([2; 16])).await.unwrap().len(), 0);
+    drop(store);
+    let store = open(dir.path());
+    assert_eq!(store.claim_outbox(claim([2; 16])).await.unwrap().len(), 1);
+}
+
+fn claim(owner: [u8; 16]) -> Claim {
+    Claim { sink: "bus".into(), owner, now: 0, lease_ms: 30_000, limit: 10, dead_pass: false }
+}
+
+fn message(position: u64) -> OutboxEntry {
+    OutboxEntry {
+        id: OutboxId { position, n: 1, sink: "bus".into() },
+        tenant: "acme".into(),
+        order_key: 1,
+        topic: "wf.instance.started".into(),
+        event_id: "ev-1-1".into(),
+        envelope: "{}".into(),
+        created_at: 0,
+    }
 }
