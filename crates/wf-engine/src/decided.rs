@@ -11,7 +11,7 @@ use wf_idempotency::record::Answer;
 use wf_store::codec::{events_to_json_each, logged_to_json};
 use wf_store::{AuditEntry, Needs, OutboxEntry, OutboxId, event_id};
 
-use crate::options::SinkRule;
+use crate::options::{Chance, SinkRule};
 use crate::publish;
 use crate::request::{Refusal, Render};
 
@@ -44,6 +44,7 @@ pub struct Around<'a> {
     pub sinks: &'a [SinkRule],
     pub source: &'a str,
     pub inspect: Option<fn(&Command)>,
+    pub chance: &'a Chance,
 }
 
 /// Who asked, for the audit; the engine's own commands concern the tenant of what they change.
@@ -70,7 +71,7 @@ pub fn prepare(
         Ok(Ok(decided)) => Ok(Ok(decided)),
         Ok(Err(Stop::Rejected(rejection))) => Ok(Err(Refusal::Rejected(rejection))),
         Ok(Err(Stop::Missing(core))) => Err(Needs { core, ..Needs::default() }),
-        Err(panic) => Ok(Err(poisoned(command.verb(), &*panic))),
+        Err(panic) => Ok(Err(poisoned(command.verb(), &*panic, around.chance))),
     }
 }
 
@@ -200,10 +201,10 @@ pub fn request_id(time: Millis, tenant: &str, key: Option<&str>, nonce: &[u8; 16
     }
 }
 
-fn poisoned(verb: &str, panic: &(dyn std::any::Any + Send)) -> Refusal {
+fn poisoned(verb: &str, panic: &(dyn std::any::Any + Send), chance: &Chance) -> Refusal {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-    let error_id = crate::engine::error_id();
+    let error_id = chance.error_id();
     tracing::error!(%error_id, verb, panic = text, "a command panicked; it changed nothing");
     Refusal::Internal { error_id }
 }

@@ -32,7 +32,8 @@ mod suppressed;
 mod clock;
 mod stats;
 
+pub use actor::Running;
 pub use engine::{Engine, EngineError};
-pub use options::{ClockMode, Limits, Options, SinkRule};
+pub use options::{Chance, ClockMode, Limits, Options, SinkRule, Time};
 pub use request::*;
 pub use stats::type_label;

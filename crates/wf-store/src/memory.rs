@@ -59,7 +59,7 @@ struct Control {
 }
 
 /// Everything that is durable.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct State {
     partitions: BTreeMap<u16, Partition>,
     rows: BTreeMap<RowId, Row>,
@@ -94,6 +94,11 @@ impl MemoryStore {
 
     pub fn counts(&self) -> Counts {
         self.control().counts
+    }
+
+    /// What a backup made now would hold. Calls and faults are not part of it.
+    pub fn backup(&self) -> MemoryStore {
+        MemoryStore { state: Mutex::new(self.state().clone()), control: Mutex::default() }
     }
 
     /// All rows, by table and key: for sums over the tables.
@@ -161,6 +166,10 @@ impl Store for MemoryStore {
 
     fn commit(&self, batch: Arc<Batch>) -> Later<'_, Result<(), CommitError>> {
         Box::pin(async move { self.commit_now(&batch) })
+    }
+
+    fn check_fence(&self, fence: Fence) -> Later<'_, Result<(), CommitError>> {
+        Box::pin(async move { self.state().check_fence(&fence) })
     }
 
     fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Later<'_, Result<[u8; 32], StoreError>> {
