@@ -106,6 +106,11 @@ impl MemoryStore {
         self.state().rows.values().cloned().collect()
     }
 
+    /// The whole outbox in its order: for sums over it.
+    pub fn outbox_rows(&self) -> Vec<OutboxRow> {
+        self.state().outbox.values().map(|shipment| shipment.row.clone()).collect()
+    }
+
     /// The whole log by position: for replays.
     pub fn log(&self) -> Vec<LogEntry> {
         self.state().log.values().cloned().collect()
