@@ -13,6 +13,7 @@ mod checkpoint;
 
 mod readers;
 mod load;
+mod ledger;
 mod lists;
 mod outbox;
 mod uses;
@@ -20,4 +21,4 @@ mod uses;
 mod migrate;
 mod sql;
 
-pub use open::{Durability, OpenError, Options, SqliteStore};
+pub use open::{Durability, OpenError, Options, SqliteStore, read_only};
