@@ -14,7 +14,7 @@ use wf_store::{Batch, CommitError, Fence, Head, Later, Ledger, LogRow, Needs, Op
 use super::audit::follows;
 use super::feed::{Feed, Step};
 use super::tables::{self, Difference, TablesReport};
-use super::{ProofError, Progress, Tell};
+use super::{Progress, ProofError, Tell, told};
 use crate::advance::{advance, head_of};
 use crate::cache::{Cache, Limits};
 use crate::decided::{panic_text, takes_position};
@@ -62,7 +62,11 @@ impl ReplayReport {
 pub enum Verdict {
     Identical,
     /// `rows` differ at the end of the log; the first ones are listed.
-    Diverged { first: Option<Box<Divergence>>, differences: Vec<Difference>, rows: u64 },
+    Diverged {
+        first: Option<Box<Divergence>>,
+        differences: Vec<Difference>,
+        rows: u64,
+    },
 }
 
 /// The first command that did not do again what it did.
@@ -110,18 +114,18 @@ pub async fn replay(
     let opened = scratch.open(standing.fence.partition).await?;
     let base = opened.fence.old_position;
     check_begin(&mut *ledger, base)?;
-    let until = standing.fence.new_position.min(range.to);
+    let all = ledger.count_log(base + 1)?;
     let feed = Feed::start(ledger, base + 1, range.to)?;
     let mut replay = Replay::new(scratch, &opened, range.from);
     while let Some(steps) = feed.next()? {
         for step in &steps {
             replay.step(step).await?;
         }
-        let done = replay.position;
-        tell(Progress { done, from: base, until: until.max(done) });
+        let done = replay.commands;
+        told(tell, Progress { done, of: Some(all.max(done)) })?;
     }
     let mut stored = feed.end()?;
-    replay.finish(&mut *stored, base).await
+    replay.finish(&mut *stored, base, tell).await
 }
 
 /// What is archived cannot be executed: the replay must begin behind it.
@@ -300,7 +304,7 @@ impl<'s> Replay<'s> {
         Ok(())
     }
 
-    async fn finish(mut self, stored: &mut dyn Ledger, base: u64) -> Result<ReplayReport, ProofError> {
+    async fn finish(mut self, stored: &mut dyn Ledger, base: u64, tell: Tell<'_>) -> Result<ReplayReport, ProofError> {
         self.flush().await?;
         self.settle().await?;
         let standing = stored.standing()?;
@@ -316,7 +320,9 @@ impl<'s> Replay<'s> {
         }
         let is_whole = standing.fence.new_position == self.position;
         if is_whole {
-            report.tables = Some(TablesReport { digest: self.head.digest, ..tables::sum(stored, &mut |_| ())? });
+            let commands = self.commands;
+            let mut still = |_| tell(Progress { done: commands, of: None });
+            report.tables = Some(TablesReport { digest: self.head.digest, ..tables::sum(stored, &mut still)? });
         }
         if self.first.is_some() || !report.is_identical() {
             let mut replayed = self.scratch.ledger(self.partition).await?;
