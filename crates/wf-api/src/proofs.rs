@@ -43,6 +43,9 @@ pub struct ReplayOut {
     pub position: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub divergence: Option<DivergenceOut>,
+    /// Where the partition stands, if the log ends before it: its last commands were removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut_off: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tables: Option<TablesOut>,
     /// Rows that differ between the replay's end and the tables; the first are listed.
@@ -115,14 +118,19 @@ impl From<Progress> for ProgressOut {
 impl From<&ReplayReport> for ReplayOut {
     fn from(report: &ReplayReport) -> ReplayOut {
         let (divergence, differences, rows_that_differ) = match &report.verdict {
-            Verdict::Identical => (None, Vec::new(), 0),
+            Verdict::Identical | Verdict::CutOff { .. } => (None, Vec::new(), 0),
             Verdict::Diverged { first, differences, rows } => (
                 first.as_deref().map(DivergenceOut::from),
                 differences.iter().map(DifferenceOut::from).collect(),
                 *rows,
             ),
         };
+        let cut_off = match &report.verdict {
+            Verdict::CutOff { stands } => Some(stands.to_string()),
+            _ => None,
+        };
         ReplayOut {
+            cut_off,
             identical: report.is_identical(),
             commands: report.commands,
             base: report.base.to_string(),

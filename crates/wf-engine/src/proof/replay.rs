@@ -61,6 +61,10 @@ impl ReplayReport {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     Identical,
+    /// The partition's row stands behind the log's end: the last commands were removed.
+    CutOff {
+        stands: u64,
+    },
     /// `rows` differ at the end of the log; the first ones are listed.
     Diverged {
         first: Option<Box<Divergence>>,
@@ -125,7 +129,7 @@ pub async fn replay(
         told(tell, Progress { done, of: Some(all.max(done)) })?;
     }
     let mut stored = feed.end()?;
-    replay.finish(&mut *stored, base, tell).await
+    replay.finish(&mut *stored, base, range.to, tell).await
 }
 
 /// What is archived cannot be executed: the replay must begin behind it.
@@ -304,7 +308,13 @@ impl<'s> Replay<'s> {
         Ok(())
     }
 
-    async fn finish(mut self, stored: &mut dyn Ledger, base: u64, tell: Tell<'_>) -> Result<ReplayReport, ProofError> {
+    async fn finish(
+        mut self,
+        stored: &mut dyn Ledger,
+        base: u64,
+        to: u64,
+        tell: Tell<'_>,
+    ) -> Result<ReplayReport, ProofError> {
         self.flush().await?;
         self.settle().await?;
         let standing = stored.standing()?;
@@ -318,7 +328,12 @@ impl<'s> Replay<'s> {
         if let Some(first) = &mut self.first {
             first.told = told_then(stored, first.position)?.unwrap_or_default();
         }
-        let is_whole = standing.fence.new_position == self.position;
+        let stands = standing.fence.new_position;
+        let is_whole = stands == self.position;
+        if self.first.is_none() && self.position < stands.min(to) && is_cut_off(stored, self.position)? {
+            report.verdict = Verdict::CutOff { stands };
+            return Ok(report);
+        }
         if is_whole {
             let commands = self.commands;
             let mut still = |_| tell(Progress { done: commands, of: None });
@@ -334,6 +349,11 @@ impl<'s> Replay<'s> {
         }
         Ok(report)
     }
+}
+
+/// `to` may lie between two positions: then something stands behind it.
+fn is_cut_off(stored: &mut dyn Ledger, position: u64) -> Result<bool, StoreError> {
+    Ok(stored.log(position + 1, 1)?.is_empty())
 }
 
 fn told_then(stored: &mut dyn Ledger, position: u64) -> Result<Option<String>, StoreError> {

@@ -24,7 +24,13 @@ fn replay(report: &ReplayOut) -> String {
     let commands = output::grouped(report.commands as f64, 0);
     let mut text = match &report.divergence {
         None if report.identical => format!("identical up to position {}", report.position),
-        None => format!("every digest up to position {} is right, the tables are not", report.position),
+        None => match &report.cut_off {
+            Some(stands) => format!(
+                "identical up to position {}, where the log ends; the partition stands at {stands}: commands were removed",
+                report.position
+            ),
+            None => format!("every digest up to position {} is right, the tables are not", report.position),
+        },
         Some(found) => divergence(found),
     };
     text.push_str(&format!("\n{commands} commands executed again, {begin}"));
