@@ -14,6 +14,7 @@ mod input;
 mod keys;
 mod kills;
 mod limits;
+mod proofs;
 mod receiver;
 mod seen;
 mod stop;
