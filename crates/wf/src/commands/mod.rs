@@ -36,9 +36,13 @@ pub async fn run(command: Command) -> Done {
         Command::Debug(args) => match args.command {
             DebugCommand::IdempotencyCheck(args) => debug::idempotency_check(args).await,
         },
-        Command::Dev(_) | Command::Server(_) | Command::Demo(_) | Command::Bench(_) | Command::BenchBare(_) => {
-            Err(Failure::usage("this command is no client"))
-        }
+        Command::Dev(_)
+        | Command::Server(_)
+        | Command::Backup(_)
+        | Command::Restore(_)
+        | Command::Demo(_)
+        | Command::Bench(_)
+        | Command::BenchBare(_) => Err(Failure::usage("this command is no client")),
     }
 }
 
