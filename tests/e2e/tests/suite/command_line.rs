@@ -1,5 +1,5 @@
 //! The command line: what each command prints and ends with, and workers that are shell commands, S6 and S7 among them.
-//! `wf demo` and the tour: `stories.rs`, `tour.rs`. Outbox replays: `bus.rs`.
+//! `wf demo` and the tour: `stories.rs`, `tour.rs`. Outbox replays: `scenarios/` (S3).
 
 use std::process::{Command, Stdio};
 
