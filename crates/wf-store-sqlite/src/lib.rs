@@ -13,6 +13,7 @@ mod checkpoint;
 
 mod readers;
 mod load;
+mod ledger;
 mod lists;
 mod outbox;
 mod uses;
@@ -22,4 +23,4 @@ mod sql;
 mod backup;
 
 pub use backup::{Contents, CopyError, PAUSED_FILE, backup, restore};
-pub use open::{Durability, OpenError, Options, SqliteStore};
+pub use open::{Durability, OpenError, Options, SqliteStore, read_only};

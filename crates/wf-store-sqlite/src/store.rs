@@ -11,7 +11,9 @@ use wf_core::{Key, Millis};
 use wf_idempotency::record::Record;
 use wf_store::*;
 
-use crate::open::SqliteStore;
+use crate::ledger::{self, SqliteLedger};
+use crate::open::{SqliteStore, open_reader};
+use crate::readers::store_error;
 use crate::sql::{Sql, Statements};
 use crate::writer::{self, GONE};
 use crate::{commit, lists, load, outbox, records, uses};
@@ -82,6 +84,12 @@ impl Store for SqliteStore {
             self.checkpointer.idle().await;
             Ok(())
         })
+    }
+
+    fn ledger(&self, _partition: u16) -> Later<'_, Result<Box<dyn Ledger>, StoreError>> {
+        // A store has one partition.
+        let ledger = open_reader(&self.path).map_err(store_error);
+        Box::pin(ready(ledger.map(|connection| Box::new(SqliteLedger::over(connection)) as Box<dyn Ledger>)))
     }
 
     fn record(&self, id: RecordId) -> Later<'_, Result<Option<Arc<Record>>, StoreError>> {
@@ -161,23 +169,9 @@ fn open_partition(statements: &mut Statements, partition: u16) -> rusqlite::Resu
     }
     let opened = statements.get(Sql::OpenPartition)?.query_row([partition], |row| {
         let position = row.get::<_, i64>(1)? as u64;
-        let clock: Option<Millis> = row.get(6)?;
-        let frozen: Option<bool> = row.get(7)?;
-        Ok(Opened {
-            fence: Fence {
-                partition,
-                epoch: row.get::<_, i64>(0)? as u64,
-                old_position: position,
-                new_position: position,
-            },
-            head: Head {
-                next_counter: row.get::<_, i64>(2)? as u64,
-                digest: u128::from_be_bytes(row.get(3)?),
-                chain: row.get(4)?,
-                last_time: row.get(5)?,
-                clock: clock.zip(frozen).map(|(now, frozen)| TestClock { now, frozen }),
-            },
-        })
+        let epoch = row.get::<_, i64>(0)? as u64;
+        let fence = Fence { partition, epoch, old_position: position, new_position: position };
+        Ok(Opened { fence, head: ledger::head(row, 2)? })
     })?;
     Ok(Some(opened))
 }
