@@ -235,7 +235,10 @@ fn deterministic_ids() {
     show("epoch", &ids::epoch_floor(1_800_000_000_000, 1).to_be_bytes());
     show("epoch 2", &ids::epoch_floor(1_800_000_000_000, 2).to_be_bytes());
     assert_eq!(ids::partition_of(ids::key(3, 9)), 3);
-    assert!(ids::key(4_095, ids::epoch_floor(4_102_444_800_000, ids::SEMANTICS)) <= i64::MAX as u64, "keys fit until 2100");
+    assert!(
+        ids::key(4_095, ids::epoch_floor(4_102_444_800_000, ids::SEMANTICS)) <= i64::MAX as u64,
+        "keys fit until 2100"
+    );
     expect![[r#"
         hash a0968c014f3fc7bd1a7d9a8d1ad1177e
         other parts 405e183e2494cdbe2df89349cc0ffa5b

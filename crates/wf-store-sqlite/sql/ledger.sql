@@ -13,12 +13,30 @@ WHERE position >= ?1
 ORDER BY position
 LIMIT ?2;
 
+-- name: count_log
+SELECT count(*) FROM command_log WHERE position >= ?1;
+
 -- name: scan_trail
 SELECT position, time, tenant, actor, events, count, chain
 FROM audit_log
 WHERE position >= ?1
 ORDER BY position
 LIMIT ?2;
+
+-- Says up to where rows may leave the log, to the triggers and to whoever looks later.
+-- name: open_archive
+INSERT INTO meta (name, value) VALUES ('archive_before', ?1)
+ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value);
+
+-- The one statement that takes commands out of the log; never at or behind the position of `open_archive`.
+-- name: archive_log
+DELETE FROM command_log
+WHERE position IN (
+    SELECT position FROM command_log
+    WHERE position < min(?1, (SELECT value FROM meta WHERE name = 'archive_before'))
+    ORDER BY position
+    LIMIT ?2
+);
 
 -- name: all_definitions
 SELECT key, tenant, process_id, version, resource, checksum, deployed_at, xml FROM definition ORDER BY key;

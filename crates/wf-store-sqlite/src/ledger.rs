@@ -55,6 +55,11 @@ impl Ledger for SqliteLedger {
         })
     }
 
+    fn count_log(&mut self, from: u64) -> Result<u64, StoreError> {
+        self.read(|statements| statements.get(Sql::CountLog)?.query_row([from as i64], |row| row.get::<_, i64>(0)))
+            .map(|count| count as u64)
+    }
+
     fn audit(&mut self, from: u64, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
         self.read(|statements| {
             statements.get(Sql::ScanTrail)?.query_map(params![from as i64, limit as i64], audit_entry)?.collect()

@@ -144,6 +144,19 @@ impl Store for SqliteStore {
     }
 }
 
+impl SqliteStore {
+    /// Takes up to `rows_max` commands before this position out of the log; the number taken. They are gone: the caller
+    /// has kept them somewhere else.
+    pub async fn archive_log(&self, before: u64, rows_max: usize) -> Result<usize, StoreError> {
+        self.writer
+            .write(move |statements| {
+                statements.get(Sql::OpenArchive)?.execute([before as i64])?;
+                statements.get(Sql::ArchiveLog)?.execute(params![before as i64, rows_max as i64])
+            })
+            .await
+    }
+}
+
 /// A turn on its way to the writer.
 struct Turn {
     batch: Arc<Batch>,

@@ -37,6 +37,8 @@ pub trait Ledger: Send {
 
     /// From this position on (inclusive), in order, at most `limit`.
     fn log(&mut self, from: u64, limit: usize) -> Result<Vec<LogRow>, StoreError>;
+    /// How many commands stand from this position on.
+    fn count_log(&mut self, from: u64) -> Result<u64, StoreError>;
     fn audit(&mut self, from: u64, limit: usize) -> Result<Vec<AuditEntry>, StoreError>;
 
     /// Every row of the logical state, table by table. Wants to be frozen: otherwise a table may change between two others.

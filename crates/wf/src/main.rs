@@ -9,6 +9,7 @@ mod backup;
 mod commands;
 mod demo;
 mod bench;
+mod proofs;
 
 mod output;
 mod hints;

@@ -7,7 +7,7 @@ use wf_core::Command;
 use wf_store::codec::{events_of_json, logged_from_json};
 use wf_store::{AuditEntry, Ledger, LogRow, StoreError, event_id};
 
-use super::{Progress, Tell};
+use super::{Progress, ProofError, Tell, told};
 use crate::chain::{begin_row, link};
 
 const PAGE_ROWS: usize = 1_024;
@@ -36,7 +36,9 @@ pub enum AuditFault {
     Foreign { partition: u16, position: u64, claimed: String, logged: String },
     #[error("ev-{partition}-{position}: its events cannot be read: {reason}")]
     Unreadable { partition: u16, position: u64, reason: String },
-    #[error("ev-{partition}-{position}: the row was changed, or one before it removed: its link of the chain does not fit")]
+    #[error(
+        "ev-{partition}-{position}: the row was changed, or one before it removed: its link of the chain does not fit"
+    )]
     Broken { partition: u16, position: u64 },
     #[error("the chain ends in {found}, the partition's row says {expected}: the last rows were removed or changed")]
     Head { expected: String, found: String },
@@ -45,9 +47,9 @@ pub enum AuditFault {
 }
 
 /// Reads everything once, in one frozen state.
-pub fn verify_audit(ledger: &mut dyn Ledger, tell: Tell<'_>) -> Result<AuditReport, StoreError> {
+pub fn verify_audit(ledger: &mut dyn Ledger, tell: Tell<'_>) -> Result<AuditReport, ProofError> {
     ledger.freeze()?;
-    let report = Check::new(ledger)?.run(tell);
+    let report = Check::new(ledger).map_err(ProofError::from).and_then(|check| check.run(tell));
     ledger.thaw()?;
     report
 }
@@ -55,7 +57,6 @@ pub fn verify_audit(ledger: &mut dyn Ledger, tell: Tell<'_>) -> Result<AuditRepo
 struct Check<'l> {
     ledger: &'l mut dyn Ledger,
     partition: u16,
-    last: u64,
     head: [u8; 32],
     log: VecDeque<LogRow>,
     /// Where the next page of the log begins; `None`: it was read to its end.
@@ -69,12 +70,10 @@ impl<'l> Check<'l> {
     fn new(ledger: &'l mut dyn Ledger) -> Result<Check<'l>, StoreError> {
         let standing = ledger.standing()?;
         let log_from = ledger.log(0, 1)?.first().map_or(u64::MAX, |row| row.position);
-        let report =
-            AuditReport { commands: 0, events: 0, position: 0, chain: [0; 32], log_from, fault: None };
+        let report = AuditReport { commands: 0, events: 0, position: 0, chain: [0; 32], log_from, fault: None };
         Ok(Check {
             ledger,
             partition: standing.fence.partition,
-            last: standing.fence.new_position,
             head: standing.head.chain,
             log: VecDeque::new(),
             log_next: Some(0),
@@ -84,7 +83,8 @@ impl<'l> Check<'l> {
         })
     }
 
-    fn run(mut self, tell: Tell<'_>) -> Result<AuditReport, StoreError> {
+    fn run(mut self, tell: Tell<'_>) -> Result<AuditReport, ProofError> {
+        let all = self.ledger.count_log(0)?;
         let mut from = 0;
         loop {
             let page = self.ledger.audit(from, PAGE_ROWS)?;
@@ -94,7 +94,8 @@ impl<'l> Check<'l> {
                     return Ok(self.report);
                 }
             }
-            tell(Progress { done: self.report.position, from: 0, until: self.last });
+            let done = self.report.commands;
+            told(tell, Progress { done, of: Some(all.max(done)) })?;
             match page.last() {
                 Some(last) if page.len() == PAGE_ROWS => from = last.position + 1,
                 _ => break,

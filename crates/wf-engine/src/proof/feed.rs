@@ -50,7 +50,12 @@ impl Feed {
     }
 }
 
-fn read(mut ledger: Box<dyn Ledger>, mut from: u64, to: u64, send: &SyncSender<Result<Vec<Step>, StoreError>>) -> Box<dyn Ledger> {
+fn read(
+    mut ledger: Box<dyn Ledger>,
+    mut from: u64,
+    to: u64,
+    send: &SyncSender<Result<Vec<Step>, StoreError>>,
+) -> Box<dyn Ledger> {
     let mut is_frozen = false;
     loop {
         let page = match ledger.log(from, PAGE_ROWS) {

@@ -14,7 +14,7 @@ use wf_store::{Batch, CommitError, Fence, Head, Later, Ledger, LogRow, Needs, Op
 use super::audit::follows;
 use super::feed::{Feed, Step};
 use super::tables::{self, Difference, TablesReport};
-use super::{ProofError, Progress, Tell};
+use super::{Progress, ProofError, Tell, told};
 use crate::advance::{advance, head_of};
 use crate::cache::{Cache, Limits};
 use crate::decided::{panic_text, takes_position};
@@ -61,8 +61,16 @@ impl ReplayReport {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     Identical,
+    /// The partition's row stands behind the log's end: the last commands were removed.
+    CutOff {
+        stands: u64,
+    },
     /// `rows` differ at the end of the log; the first ones are listed.
-    Diverged { first: Option<Box<Divergence>>, differences: Vec<Difference>, rows: u64 },
+    Diverged {
+        first: Option<Box<Divergence>>,
+        differences: Vec<Difference>,
+        rows: u64,
+    },
 }
 
 /// The first command that did not do again what it did.
@@ -110,18 +118,18 @@ pub async fn replay(
     let opened = scratch.open(standing.fence.partition).await?;
     let base = opened.fence.old_position;
     check_begin(&mut *ledger, base)?;
-    let until = standing.fence.new_position.min(range.to);
+    let all = ledger.count_log(base + 1)?;
     let feed = Feed::start(ledger, base + 1, range.to)?;
     let mut replay = Replay::new(scratch, &opened, range.from);
     while let Some(steps) = feed.next()? {
         for step in &steps {
             replay.step(step).await?;
         }
-        let done = replay.position;
-        tell(Progress { done, from: base, until: until.max(done) });
+        let done = replay.commands;
+        told(tell, Progress { done, of: Some(all.max(done)) })?;
     }
     let mut stored = feed.end()?;
-    replay.finish(&mut *stored, base).await
+    replay.finish(&mut *stored, base, range.to, tell).await
 }
 
 /// What is archived cannot be executed: the replay must begin behind it.
@@ -300,7 +308,13 @@ impl<'s> Replay<'s> {
         Ok(())
     }
 
-    async fn finish(mut self, stored: &mut dyn Ledger, base: u64) -> Result<ReplayReport, ProofError> {
+    async fn finish(
+        mut self,
+        stored: &mut dyn Ledger,
+        base: u64,
+        to: u64,
+        tell: Tell<'_>,
+    ) -> Result<ReplayReport, ProofError> {
         self.flush().await?;
         self.settle().await?;
         let standing = stored.standing()?;
@@ -314,9 +328,16 @@ impl<'s> Replay<'s> {
         if let Some(first) = &mut self.first {
             first.told = told_then(stored, first.position)?.unwrap_or_default();
         }
-        let is_whole = standing.fence.new_position == self.position;
+        let stands = standing.fence.new_position;
+        let is_whole = stands == self.position;
+        if self.first.is_none() && self.position < stands.min(to) && is_cut_off(stored, self.position)? {
+            report.verdict = Verdict::CutOff { stands };
+            return Ok(report);
+        }
         if is_whole {
-            report.tables = Some(TablesReport { digest: self.head.digest, ..tables::sum(stored, &mut |_| ())? });
+            let commands = self.commands;
+            let mut still = |_| tell(Progress { done: commands, of: None });
+            report.tables = Some(TablesReport { digest: self.head.digest, ..tables::sum(stored, &mut still)? });
         }
         if self.first.is_some() || !report.is_identical() {
             let mut replayed = self.scratch.ledger(self.partition).await?;
@@ -328,6 +349,11 @@ impl<'s> Replay<'s> {
         }
         Ok(report)
     }
+}
+
+/// `to` may lie between two positions: then something stands behind it.
+fn is_cut_off(stored: &mut dyn Ledger, position: u64) -> Result<bool, StoreError> {
+    Ok(stored.log(position + 1, 1)?.is_empty())
 }
 
 fn told_then(stored: &mut dyn Ledger, position: u64) -> Result<Option<String>, StoreError> {

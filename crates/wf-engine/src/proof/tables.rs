@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use wf_core::{Row, RowId, canonical};
 use wf_store::{Ledger, Opened, StoreError};
 
+use super::{Progress, ProofError, Tell};
 use crate::advance::head_of;
 
 /// Differences that are listed; more are only counted.
@@ -35,8 +36,11 @@ pub struct Difference {
     pub stored: Option<Row>,
 }
 
-/// Sums all rows in one frozen state. `tell` gets the number of rows now and then.
-pub fn verify_tables(ledger: &mut dyn Ledger, tell: &mut dyn FnMut(u64)) -> Result<TablesReport, StoreError> {
+/// Rows between two words about the progress.
+const STRIDE: u64 = 10_000;
+
+/// Sums all rows in one frozen state.
+pub fn verify_tables(ledger: &mut dyn Ledger, tell: Tell<'_>) -> Result<TablesReport, ProofError> {
     ledger.freeze()?;
     let report = sum(ledger, tell);
     ledger.thaw()?;
@@ -44,17 +48,19 @@ pub fn verify_tables(ledger: &mut dyn Ledger, tell: &mut dyn FnMut(u64)) -> Resu
 }
 
 /// As [`verify_tables`], of a ledger that is frozen.
-pub(super) fn sum(ledger: &mut dyn Ledger, tell: &mut dyn FnMut(u64)) -> Result<TablesReport, StoreError> {
+pub(super) fn sum(ledger: &mut dyn Ledger, tell: Tell<'_>) -> Result<TablesReport, ProofError> {
     let Opened { fence, head } = ledger.standing()?;
     let (mut rows, mut sum) = (0, canonical::digest_of_counters(fence.partition, head.next_counter));
+    let mut is_stopped = false;
     ledger.rows(&mut |row| {
         rows += 1;
         sum = sum.wrapping_add(canonical::digest_of(&row));
-        if rows % 10_000 == 0 {
-            tell(rows);
-        }
-        ControlFlow::Continue(())
+        is_stopped = rows % STRIDE == 0 && tell(Progress { done: rows, of: None }).is_break();
+        if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
+    if is_stopped {
+        return Err(ProofError::Stopped);
+    }
     let digest = head_of(fence.partition, fence.new_position, head).digest;
     Ok(TablesReport { position: fence.new_position, rows, sum, digest })
 }

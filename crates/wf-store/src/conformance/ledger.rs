@@ -50,6 +50,7 @@ pub async fn logs_are_read_by_position(mut world: World) -> Result<(), Failed> {
     same("the whole log", ledger.log(0, 100)?, want.clone())?;
     same("from a position on", ledger.log(2, 2)?, want[1..3].to_vec())?;
     same("between two", ledger.log(3, 100)?, want[2..].to_vec())?;
+    same("how many", (ledger.count_log(0)?, ledger.count_log(3)?), (4, 2))?;
     same("behind the end", ledger.log(u64::MAX >> 1, 100)?, Vec::new())?;
     let shown = |entries: Vec<AuditEntry>| format!("{entries:?}");
     same("the whole audit", shown(ledger.audit(0, 100)?), shown(audit.clone()))?;

@@ -68,6 +68,12 @@ impl Ledger for MemoryLedger {
         }))
     }
 
+    fn count_log(&mut self, from: u64) -> Result<u64, StoreError> {
+        let partition = self.partition;
+        let here = |state: &State| state.log.range((from, 0)..).filter(|((_, of), _)| *of == partition).count();
+        Ok(self.read(here) as u64)
+    }
+
     fn audit(&mut self, from: u64, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
         let partition = self.partition;
         Ok(self.read(|state| {
