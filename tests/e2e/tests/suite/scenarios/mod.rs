@@ -45,6 +45,13 @@ impl Shop {
         self.setup.start()
     }
 
+    /// What a worker's command wrote into the shop's folder.
+    #[track_caller]
+    fn file(&self, name: &str) -> Value {
+        let text = std::fs::read_to_string(self.setup.folder.path().join(name)).expect(name);
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {name}: {text}"))
+    }
+
     /// A worker's round for the one order that waits: charge under this key of the job, and complete.
     #[track_caller]
     fn charge(&self, api: &Api, worker: &str, key: &str) {

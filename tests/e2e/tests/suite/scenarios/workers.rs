@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 
 use e2e::api::{Api, text};
 use e2e::models::model;
-use e2e::node::{Setup, run};
+use e2e::node::{Ended, Node, Setup, run};
 use e2e::until;
 use serde_json::{Value, json};
 
@@ -26,11 +26,7 @@ fn s6_worker_dies_after_the_external_call_before_the_ack() {
         "charge=$(cat); curl -sf -H \"Idempotency-Key: $WF_IDEMPOTENCY_KEY\" -d \"$charge\" {}",
         shop.provider.url()
     );
-    let work = |name: &str, exec: &str| {
-        let words = ["worker", "--type", "charge-card", "--once", "--name", name, "--exec", exec];
-        run(&mut node.wf(&words))
-    };
-    let died = work("first", &format!("{charge} && kill -9 $PPID"));
+    let died = work(&shop, &node, "first", &format!("{charge} && kill -9 $PPID"));
     assert_eq!(died.status.signal(), Some(SIGKILL), "{died:?}");
     assert_eq!(shop.provider.calls(), 1);
     let job = node.api.all("/api/v1/jobs?type=charge-card").remove(0);
@@ -39,7 +35,7 @@ fn s6_worker_dies_after_the_external_call_before_the_ack() {
     // While the lease lasts the job is the dead one's; then it is the next one's.
     assert_eq!(node.api.activated("charge-card", "second", 1).len(), 0);
     node.api.advance(LEASE_MS);
-    work("second", &charge).expect(0);
+    work(&shop, &node, "second", &charge).expect(0);
     assert_eq!(shop.provider.calls(), 2, "it was called twice");
     let key = format!("wf-job-{}", text(&job["key"]));
     assert_eq!(shop.provider.charges(), BTreeMap::from([(key, 1)]), "it charged once");
@@ -51,32 +47,39 @@ fn s6_worker_dies_after_the_external_call_before_the_ack() {
     assert_eq!(node.api.metric("wf_lease_expiries_total"), 1.0);
 }
 
-/// The same for a provider that knows no keys: the worker records a step between call and completion, dies, and the next one
-/// reads there that it was done.
+/// The same for a provider that knows no keys: the worker records a step between call and completion and is killed, and the
+/// next one reads there that it was done.
 #[test]
 fn s6_a_recorded_step_outlives_its_worker() {
     let shop = Shop::open(Setup::new().test_clock());
     let node = shop.node();
     let order = text(&start(&node.api, "O-1").answer().expect(201).json()["key"]);
-    let work = |worker: &str| {
-        let job = node.api.job("charge-card", worker);
-        if job["steps"]["charged"].is_null() {
-            // Without a key the provider cannot tell two calls apart.
-            let charge = shop.provider.charge(&format!("call-of-{worker}"), &job["variables"]).expect(200).json();
-            record(&node.api, &job, worker, charge.clone()).expect(200);
-        }
-        job
-    };
-    work("first");
-    // Dead, and with it everything that it knew.
+
+    // Without a key the provider cannot tell two calls apart.
+    let charge = format!(
+        "cat > job.json; curl -sf -d '{{\"orderId\": \"O-1\"}}' {} > charge.json; \
+         curl -sf -X PUT \"$WF_SERVER/api/v1/jobs/$WF_JOB_KEY/steps/charged\" -H 'Content-Type: application/json' \
+         -d \"{{\\\"worker\\\": \\\"first\\\", \\\"result\\\": $(cat charge.json)}}\" > step.json; kill -9 $PPID",
+        shop.provider.url()
+    );
+    let died = work(&shop, &node, "first", &charge);
+    assert_eq!(died.status.signal(), Some(SIGKILL), "{died:?}");
+    assert_eq!(shop.file("step.json")["recorded"], true);
+    assert_eq!(shop.file("job.json")["steps"], json!({}));
     node.api.advance(LEASE_MS);
-    let job = work("second");
-    assert_eq!(job["steps"]["charged"], json!({"charge": "ch_1"}));
-    node.api.complete(&job, "second", job["steps"]["charged"].clone()).answer().expect(200);
+    work(&shop, &node, "second", "cat > job.json; echo '{}'").expect(0);
+    assert_eq!(shop.file("job.json")["steps"], json!({"charged": {"charge": "ch_1"}}), "so it did not call");
+
     picked_up(&node.api, "O-1").answer().expect(200);
     invoice(&node.api);
     shop.went_through_once(&node.api, &order);
-    assert_eq!(shop.provider.charges(), BTreeMap::from([("call-of-first".to_owned(), 1)]));
+    assert_eq!(shop.provider.calls(), 1);
+}
+
+/// `wf worker` for one job, in the shop's folder.
+fn work(shop: &Shop, node: &Node, name: &str, exec: &str) -> Ended {
+    let words = ["worker", "--type", "charge-card", "--once", "--name", name, "--exec", exec];
+    run(node.wf(&words).current_dir(shop.setup.folder.path()))
 }
 
 fn record(api: &Api, job: &Value, worker: &str, result: Value) -> e2e::http::Answer {
@@ -111,8 +114,12 @@ fn s7_late_worker() {
         shop.provider.is_slow(false);
         let charge = shop.provider.charge(&key, &job["variables"]).expect(200).json();
         assert_eq!(call.join().expect("an answer"), charge);
-        api.complete(&job, "in-time", charge).answer().expect(200);
+        let complete =
+            || api.complete(&job, "in-time", charge.clone()).answer().expect(200).json()["duplicate"] == true;
+        // The rightful holder may repeat itself.
+        assert_eq!([complete(), complete()], [false, true]);
     });
+    assert_eq!(api.metric("wf_worker_idempotency_skipped_total{type=\"charge-card\"}"), 1.0);
     refused(api, &late, "finished");
 
     picked_up(api, "O-1").answer().expect(200);
