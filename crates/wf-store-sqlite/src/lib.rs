@@ -16,6 +16,7 @@ mod load;
 mod lists;
 mod outbox;
 mod uses;
+mod trace;
 
 mod migrate;
 mod sql;

@@ -91,6 +91,11 @@ statements! {
         SweepRecords = "sweep_records", AddSuppressed = "add_suppressed", ScanEvents = "scan_events",
         SweepEvents = "sweep_events",
     }
+    "trace.sql": {
+        GetFiled = "get_filed", FiledAt = "filed_at", LoggedId = "logged_id", LoggedPosition = "logged_position",
+        LoggedAt = "logged_at", ScanTrail = "scan_trail", OutboxOf = "outbox_of", NextMinute = "next_minute",
+        RepeatsOf = "repeats_of",
+    }
 }
 
 impl Sql {
