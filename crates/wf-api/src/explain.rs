@@ -53,6 +53,9 @@ pub struct ExplainOut {
     /// Where exactly one was touched.
     #[schema(required)]
     pub instance: Option<InstanceOut>,
+    /// What started that instance, where it was not this command.
+    #[schema(required)]
+    pub started_by: Option<StartedBy>,
     /// All that the command touched, by key.
     #[schema(value_type = Vec<String>)]
     pub instances: Vec<KeyText>,
@@ -90,6 +93,23 @@ pub struct LoggedCommand {
     /// Where lineage keys begin: a hash of key and request; `null` where there was no key.
     #[schema(value_type = Option<String>, required)]
     pub origin: Option<Text>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StartedBy {
+    pub event_id: String,
+    #[schema(value_type = String)]
+    pub verb: Text,
+    #[schema(value_type = String, format = DateTime)]
+    pub time: Instant,
+    /// As above, of the key that it came under.
+    #[schema(value_type = String)]
+    pub state: &'static str,
+    #[schema(required)]
+    pub key_hash: Option<String>,
+    #[schema(value_type = Option<String>, required)]
+    pub route: Option<Text>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -183,6 +203,9 @@ pub struct Duplicate {
     /// The route, or the verb where it was recognised without a key.
     #[schema(value_type = String)]
     pub route: Text,
+    /// Of the key that was sent again; else it is a job or a message.
+    #[schema(required)]
+    pub key_hash: Option<String>,
     #[schema(value_type = Option<String>, required)]
     pub job_key: Option<KeyText>,
     /// `NAME:ID`
@@ -205,11 +228,20 @@ pub struct Found {
     pub command: Option<Logged>,
     pub instance: Option<InstanceDetail>,
     pub instances: Vec<Key>,
+    /// What started the instance, where the command did not.
+    pub start: Option<(Logged, Option<Filed>)>,
     pub story: Story,
     pub outbox: Vec<OutboxRow>,
     pub repeats: Vec<(Subject, Suppressed)>,
     pub is_truncated: bool,
     pub unknown: Vec<String>,
+}
+
+impl Found {
+    /// As it was filed, or made of the key that was asked for.
+    pub fn key_hash(&self) -> Option<[u8; 16]> {
+        self.filed.as_ref().map(|filed| filed.key_hash).or(self.key_hash)
+    }
 }
 
 /// What was repeated.
@@ -227,9 +259,10 @@ pub fn tell(found: Found, now: Millis) -> ExplainOut {
     let first_repeat = found.repeats.iter().map(|(_, row)| row.first).min();
     let first_seen = record.map(|record| record.created_ms).or(command_time).or(first_repeat);
     let jobs = jobs_of(&found);
+    let key_hash = found.key_hash();
     let is_cut = [jobs.len(), found.story.events.len(), found.outbox.len(), found.repeats.len()];
     ExplainOut {
-        key_hash: found.filed.as_ref().map(|filed| filed.key_hash).or(found.key_hash).map(|hash| hex(&hash)),
+        key_hash: key_hash.map(|hash| hex(&hash)),
         state: state_of(found.filed.as_ref(), now),
         fingerprint: record.map(|record| hex(&record.fingerprint.0)),
         first_seen_at: first_seen.map(Instant),
@@ -237,6 +270,7 @@ pub fn tell(found: Found, now: Millis) -> ExplainOut {
         answer: record.and_then(|record| answer_of(&record.state)),
         command: found.command.as_ref().map(command_of),
         instance: found.instance.as_ref().and_then(|detail| instances::instance_of(&detail.root)),
+        started_by: found.start.map(|(command, filed)| started_by(&command, filed, now)),
         instances: found.instances.into_iter().map(KeyText).take(ROWS_MAX).collect(),
         jobs: jobs.into_iter().take(ROWS_MAX).collect(),
         messages: found.story.messages.into_iter().map(message_of).take(ROWS_MAX).collect(),
@@ -274,6 +308,17 @@ fn command_of(command: &Logged) -> LoggedCommand {
         verb: command.verb.clone(),
         time: Instant(command.time),
         origin: logged_origin(&command.payload),
+    }
+}
+
+fn started_by(command: &Logged, filed: Option<Filed>, now: Millis) -> StartedBy {
+    StartedBy {
+        event_id: event_id(command.partition, command.position, 1),
+        verb: command.verb.clone(),
+        time: Instant(command.time),
+        state: state_of(filed.as_ref(), now),
+        key_hash: filed.as_ref().map(|filed| hex(&filed.key_hash)),
+        route: filed.map(|filed| filed.route),
     }
 }
 
@@ -330,14 +375,15 @@ fn event_of(numbered: NumberedEvent) -> ExplainedEvent {
 }
 
 fn duplicate_of((subject, row): (Subject, Suppressed)) -> Duplicate {
-    let (job_key, message) = match subject {
-        Subject::Request => (None, None),
-        Subject::Job(job) => (Some(KeyText(job)), None),
-        Subject::Message { name, id } => (None, Some(format!("{name}:{id}"))),
+    let (key_hash, job_key, message) = match subject {
+        Subject::Request => (Some(hex(&row.key_hash)), None, None),
+        Subject::Job(job) => (None, Some(KeyText(job)), None),
+        Subject::Message { name, id } => (None, None, Some(format!("{name}:{id}"))),
     };
     Duplicate {
         kind: row.kind.name(),
         route: row.route,
+        key_hash,
         job_key,
         message,
         count: row.count,

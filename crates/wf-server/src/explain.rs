@@ -148,25 +148,36 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The record of a command's key: found by the times at which it was filed and will expire.
+    /// The key of the command, if it came under one.
     async fn find_key(&mut self) -> Result<(), Refused> {
         let Some(command) = &self.found.command else { return Ok(()) };
         if codec::logged_origin(&command.payload).is_none() {
             self.is_unknown(NO_KEY);
             return Ok(());
         }
-        let (id, created_at) = (command.id, command.time);
+        self.found.filed = self.filed_for(command).await?;
+        if self.found.filed.is_none() {
+            self.is_unknown(KEY_GONE);
+        }
+        Ok(())
+    }
+
+    /// The record of a command's key: found by the times at which it was filed and will expire.
+    async fn filed_for(&self, command: &Logged) -> Result<Option<Filed>, Refused> {
         for ttl_ms in self.app.keys.ttls_ms() {
-            let expires_at = created_at.saturating_add(ttl_ms);
-            let query = FiledQuery { tenant: self.tenant.clone(), created_at, expires_at, limit: SAME_TIME_MAX };
+            let query = FiledQuery {
+                tenant: self.tenant.clone(),
+                created_at: command.time,
+                expires_at: command.time.saturating_add(ttl_ms),
+                limit: SAME_TIME_MAX,
+            };
             let filed = self.store().filed_at(query).await?;
-            self.found.filed = filed.into_iter().find(|filed| keyed_id(created_at, &self.tenant, &filed.key) == id);
-            if self.found.filed.is_some() {
-                return Ok(());
+            let is_its = |filed: &Filed| keyed_id(command.time, &self.tenant, &filed.key) == command.id;
+            if let Some(filed) = filed.into_iter().find(is_its) {
+                return Ok(Some(filed));
             }
         }
-        self.is_unknown(KEY_GONE);
-        Ok(())
+        Ok(None)
     }
 
     /// Which instances it touched; where it was one, that one.
@@ -189,6 +200,20 @@ impl Search<'_> {
                 );
                 self.is_unknown(&gone);
             }
+        }
+        self.follow_start().await
+    }
+
+    /// Another request may have started the instance that this one is about.
+    async fn follow_start(&mut self) -> Result<(), Refused> {
+        let root = self.found.instance.as_ref().and_then(|detail| detail.root.instance.as_ref());
+        let Some(started) = root.map(|root| root.started_position) else { return Ok(()) };
+        if self.found.command.as_ref().is_some_and(|command| command.position == started) {
+            return Ok(());
+        }
+        if let Some(start) = self.logged(Which::Position(started)).await?.pop() {
+            let filed = self.filed_for(&start).await?;
+            self.found.start = Some((start, filed));
         }
         Ok(())
     }
@@ -248,12 +273,14 @@ impl Search<'_> {
 
     /// Under the key, and what the state itself recognised: jobs and message ids.
     async fn count_repeats(&mut self) -> Result<(), Refused> {
-        let now = self.app.engine.now();
-        let key_hash = self.found.filed.as_ref().map(|filed| filed.key_hash).or(self.found.key_hash);
-        let request = key_hash.map(|hash| (hash, Subject::Request)).into_iter().collect();
-        self.repeats_since(now.saturating_sub(KEPT_MS), request).await?;
-        let begun = self.found.command.as_ref().map(|command| command.time);
-        let begun = begun.unwrap_or(now.saturating_sub(KEPT_MS));
+        let oldest = self.app.engine.now().saturating_sub(KEPT_MS);
+        let start = self.found.start.iter();
+        let start_hash = start.clone().filter_map(|(_, filed)| filed.as_ref()).map(|filed| filed.key_hash);
+        let hashes = self.found.key_hash().into_iter().chain(start_hash);
+        let requests = hashes.map(|hash| (hash, Subject::Request)).collect();
+        let commands = start.map(|(command, _)| command).chain(&self.found.command);
+        let begun = commands.map(|command| command.time).min().unwrap_or(oldest);
+        self.repeats_since(oldest, requests).await?;
         let subjects = self.subjects();
         self.repeats_since(begun, subjects).await?;
         self.found.repeats.sort_by_key(|(_, row)| row.first);

@@ -336,6 +336,34 @@ pub struct DebugArgs {
 pub enum DebugCommand {
     /// Keys seen, their repeats and conflicts: a client's bug or an attack shows here
     IdempotencyCheck(IdempotencyCheckArgs),
+    /// The whole life of one request through all layers: what it became, and every repeat that was dropped
+    Explain(ExplainArgs),
+}
+
+#[derive(Args, Debug)]
+pub struct ExplainArgs {
+    #[command(flatten)]
+    pub end: ExplainEnd,
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// Where to begin.
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+pub struct ExplainEnd {
+    /// An idempotency key, as it is: without the header's quotes
+    #[arg(long, allow_hyphen_values = true)]
+    pub key: Option<String>,
+    /// An instance's key
+    #[arg(long, value_name = "KEY")]
+    pub instance: Option<String>,
+    /// A job's key
+    #[arg(long, value_name = "KEY")]
+    pub job: Option<String>,
+    /// A message's name and id
+    #[arg(long, value_name = "NAME:ID", allow_hyphen_values = true)]
+    pub message: Option<String>,
 }
 
 #[derive(Args, Debug)]

@@ -3,6 +3,7 @@
 
 mod debug;
 mod definitions;
+mod explain;
 mod instances;
 mod jobs;
 mod messages;
@@ -35,6 +36,7 @@ pub async fn run(command: Command) -> Done {
         },
         Command::Debug(args) => match args.command {
             DebugCommand::IdempotencyCheck(args) => debug::idempotency_check(args).await,
+            DebugCommand::Explain(args) => explain::explain(args).await,
         },
         Command::Dev(_) | Command::Server(_) | Command::Demo(_) | Command::Bench(_) | Command::BenchBare(_) => {
             Err(Failure::usage("this command is no client"))
