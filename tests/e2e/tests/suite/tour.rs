@@ -28,7 +28,13 @@ const PROMISES: [(&str, &[(&str, usize)]); 11] = [
     ("wf instances", &[("order   ┆       1 ┆ COMPLETED", 1), ("conflicts 1", 1), ("\"eventId\":\"ev-1-", 3)]),
     (
         "wf debug explain",
-        &[("REPLAY /api", 1), ("CONFLICT /api", 1), ("JOB complete-job", 1), ("MESSAGE publish-message", 1), ("leased by", 2)],
+        &[
+            ("REPLAY /api", 1),
+            ("CONFLICT /api", 1),
+            ("JOB complete-job", 1),
+            ("MESSAGE publish-message", 1),
+            ("leased by", 2),
+        ],
     ),
 ];
 
