@@ -194,9 +194,14 @@ fn tenant_in(row: &Row) -> Option<Text> {
 /// The id of a command from outside: its key and the time of its record, or what the door made.
 pub fn request_id(time: Millis, tenant: &str, key: Option<&str>, nonce: &[u8; 16]) -> [u8; 16] {
     match key {
-        Some(key) => ids::command_id(time, &[b"request", tenant.as_bytes(), key.as_bytes(), &time.to_be_bytes()]),
+        Some(key) => keyed_id(time, tenant, key),
         None => ids::command_id(time, &[b"request", nonce]),
     }
+}
+
+/// The same for a key whose record was made at this time: so the log knows the command that the key stands for.
+pub fn keyed_id(time: Millis, tenant: &str, key: &str) -> [u8; 16] {
+    ids::command_id(time, &[b"request", tenant.as_bytes(), key.as_bytes(), &time.to_be_bytes()])
 }
 
 fn poisoned(verb: &str, panic: &(dyn std::any::Any + Send)) -> Refusal {

@@ -8,6 +8,7 @@ mod lists;
 mod load;
 mod outbox;
 mod report;
+mod trace;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -12,6 +12,7 @@ use crate::ledger::Ledger;
 use crate::load::{Loaded, Needs};
 use crate::outbox::{Claim, Mark, OutboxRow, OutboxStats};
 use crate::query::*;
+use crate::trace::Trace;
 
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -48,7 +49,7 @@ pub struct Opened {
     pub head: Head,
 }
 
-pub trait Store: Send + Sync + 'static {
+pub trait Store: Trace + Send + Sync + 'static {
     /// Takes the partition: raises its epoch durably and returns where it stands. A fresh one stands at position 0.
     fn open(&self, partition: u16) -> Later<'_, Result<Opened, StoreError>>;
 
