@@ -42,6 +42,7 @@ pub fn cases() -> Vec<(&'static str, Case)> {
             an_old_epoch_is_fenced,
             an_old_position_is_fenced,
             two_owners_take_turns,
+            a_fence_is_checked_without_a_commit,
             a_turn_without_commands_keeps_its_position,
             positions_may_jump,
             known_commands_are_told,
