@@ -19,6 +19,7 @@ use crate::advance::{advance, head_of};
 use crate::cache::{Cache, Limits};
 use crate::decided::{panic_text, takes_position};
 use crate::loader;
+use crate::options::Chance;
 
 /// Rows changed since the last flush to the scratch store: what is uncommitted stays in memory.
 const FLUSH_ROWS: usize = 50_000;
@@ -255,7 +256,7 @@ impl<'s> Replay<'s> {
         if loads > LOADS_FEW {
             loader::widen(&self.cache, &mut needs);
         }
-        let loaded = loader::load(self.scratch, &mut self.cache, needs).await;
+        let loaded = loader::load(self.scratch, &mut self.cache, needs, &Chance::default()).await;
         loaded.map_err(|refusal| ProofError::Scratch(format!("{refusal:?}")))
     }
 

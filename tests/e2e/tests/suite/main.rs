@@ -10,6 +10,7 @@ mod corpus;
 mod crash;
 mod database;
 mod documents;
+mod explain;
 mod input;
 mod keys;
 mod kills;
