@@ -22,9 +22,9 @@ use crate::loader;
 use crate::options::Chance;
 
 /// Rows changed since the last flush to the scratch store: what is uncommitted stays in memory.
-const FLUSH_ROWS: usize = 50_000;
-const FLUSH_COMMANDS: u64 = 20_000;
-const CACHE: Limits = Limits { rows_max: 200_000, heads_max: 50_000, head_entries_max: 4_096 };
+const FLUSH_ROWS: usize = 8_000;
+const FLUSH_COMMANDS: u64 = 2_000;
+const CACHE: Limits = Limits { rows_max: 50_000, heads_max: 20_000, head_entries_max: 4_096 };
 /// Loads of one command after which more is loaded at once.
 const LOADS_FEW: usize = 8;
 
