@@ -9,7 +9,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use wf_core::Millis;
 use wf_idempotency::decide::{Policy, Verdict};
 use wf_idempotency::record::Answer;
-use wf_store::{RecordId, Store, StoreError, SuppressedKind};
+use wf_store::{RecordId, Store, StoreError, SuppressedKind, failpoint};
 
 use crate::actor::{self, Actor};
 use crate::clock::Clock;
@@ -82,6 +82,7 @@ impl Engine {
     /// Takes the partition and starts its actor. Ready when this returns.
     pub async fn open(store: Arc<dyn Store>, options: Options) -> Result<Engine, EngineError> {
         let opened = store.open(options.partition).await?;
+        failpoint::hit("after-take");
         let shared = Arc::new(Shared {
             clock: Clock::new(options.clock, opened.head.clock, opened.head.last_time),
             last_time: AtomicI64::new(opened.head.last_time),
