@@ -3,15 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use async_nats::jetstream;
 use e2e::api::{Api, text};
 use e2e::models::one_task;
-use e2e::nats::Nats;
+use e2e::nats::{Message, Nats};
 use e2e::node::{Node, Setup, run};
 use e2e::until;
 use serde_json::{Value, json};
 
-use crate::receiver::Receiver;
+use e2e::receiver::Receiver;
 
 const PUBLISHED: [&str; 3] = ["instance.started", "job.completed", "instance.completed"];
 
@@ -26,7 +25,7 @@ fn l5_3_each_event_is_in_the_stream_once_and_in_order() {
     let jobs = node.api.activated("work", "w", 10);
     jobs.iter().for_each(|job| drop(node.api.complete(job, "w", json!({})).answer().expect(200)));
     all_shipped(&node.api);
-    let messages = stream(&nats.url());
+    let messages = nats.stream("EVENTS");
     assert_eq!(messages.len(), instances.len() * PUBLISHED.len(), "no ghosts, nothing twice: {messages:?}");
     for instance in &instances {
         in_order(&messages, instance);
@@ -68,12 +67,12 @@ fn s9_a_crash_between_ship_and_mark_sends_the_same_id_and_the_stream_keeps_one()
         // It may die before the answer is out: the key tells.
         let _ = doomed.api.start("one", json!({})).key("once").send();
         doomed.dies();
-        assert_eq!(stream(&nats.url()).len(), 1, "{point}: it was shipped");
+        assert_eq!(nats.stream("EVENTS").len(), 1, "{point}: it was shipped");
         let node = setup.start();
         let answer = node.api.start("one", json!({})).key("once").answer().expect(201);
         assert!(answer.is_replay(), "{point}");
         all_shipped(&node.api);
-        let messages = stream(&nats.url());
+        let messages = nats.stream("EVENTS");
         assert_eq!(messages.len(), 1, "{point}: {messages:?}");
         in_order(&messages, &text(&answer.json()["key"]));
         let dropped = until("count", || Some(node.api.metric("wf_outbox_dedup_drops_total")).filter(|n| *n > 0.0));
@@ -94,7 +93,7 @@ fn l5_1_a_death_before_the_commit_publishes_nothing() {
     let node = setup.start();
     node.api.started("one", json!({}));
     all_shipped(&node.api);
-    assert_eq!(stream(&nats.url()).len(), 1, "only the one that was committed");
+    assert_eq!(nats.stream("EVENTS").len(), 1, "only the one that was committed");
 }
 
 /// L5.2: a broker that is down delays, and changes neither order nor number.
@@ -108,12 +107,12 @@ fn l5_2_a_broker_that_comes_later_and_goes_again_gets_everything_once_in_order()
     assert_eq!(node.api.all("/api/v1/outbox?state=pending").len(), PUBLISHED.len());
     nats.restart();
     all_shipped(&node.api);
-    in_order(&stream(&nats.url()), &first);
+    in_order(&nats.stream("EVENTS"), &first);
     nats.kill();
     let second = whole_instance(&node);
     nats.restart();
     all_shipped(&node.api);
-    let messages = stream(&nats.url());
+    let messages = nats.stream("EVENTS");
     assert_eq!(messages.len(), 2 * PUBLISHED.len());
     in_order(&messages, &first);
     in_order(&messages, &second);
@@ -132,8 +131,8 @@ fn l5_2_an_event_that_is_too_big_for_the_broker_stops_its_own_instance_only() {
     }
     let dead = until("dead letter", || node.api.all("/api/v1/outbox?state=dead").pop());
     assert_eq!(dead["topic"], "wf.instance.started");
-    until("the other one's events", || (stream(&nats.url()).len() == PUBLISHED.len()).then_some(()));
-    in_order(&stream(&nats.url()), &small);
+    until("the other one's events", || (nats.stream("EVENTS").len() == PUBLISHED.len()).then_some(()));
+    in_order(&nats.stream("EVENTS"), &small);
     assert_eq!(node.api.all("/api/v1/outbox?state=pending").len(), PUBLISHED.len() - 1);
     assert_eq!(node.api.metric("wf_outbox_dead_total{sink=\"bus\"}"), 1.0);
     assert_eq!(node.api.state(&big), "COMPLETED", "the process itself does not wait for a broker");
@@ -233,32 +232,6 @@ fn whole_instance(node: &Node) -> String {
 
 fn all_shipped(api: &Api) {
     until("empty outbox", || api.all("/api/v1/outbox?state=pending").is_empty().then_some(()));
-}
-
-#[derive(Debug)]
-struct Message {
-    subject: String,
-    /// `Nats-Msg-Id`
-    id: String,
-    event: Value,
-}
-
-/// Everything that the stream holds, in its order.
-fn stream(url: &str) -> Vec<Message> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(async {
-        let client = async_nats::connect(url).await.expect("the broker");
-        let mut stream = jetstream::new(client).get_stream("EVENTS").await.expect("the stream");
-        let state = stream.info().await.expect("its state").state.clone();
-        let mut messages = Vec::new();
-        for sequence in state.first_sequence..=state.last_sequence {
-            let raw = stream.get_raw_message(sequence).await.expect("a message");
-            let id = raw.headers.get("Nats-Msg-Id").map(ToString::to_string).unwrap_or_default();
-            let event = serde_json::from_slice(&raw.payload).expect("JSON");
-            messages.push(Message { subject: raw.subject.to_string(), id, event });
-        }
-        messages
-    })
 }
 
 /// One instance's events: each id once and equal to its event's, types in the order in which they happened.

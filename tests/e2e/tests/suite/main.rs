@@ -8,13 +8,13 @@ mod bus;
 mod command_line;
 mod corpus;
 mod crash;
-mod database;
 mod documents;
 mod input;
 mod keys;
-mod kills;
 mod limits;
-mod receiver;
+mod matrix;
+#[cfg(target_os = "linux")]
+mod power;
 mod seen;
 mod stop;
 mod stories;

@@ -60,7 +60,7 @@ fn stop_under_load_tells_every_client_the_truth() {
         // Whose answer was cut off, the client does not know; it never heard that nothing was done.
         assert!(unheard.as_ref().unwrap().contains(name), "{name} was refused and is there: {refused:?}");
     }
-    assert_eq!(crate::database::audit_gaps(&setup.database()), Vec::<String>::new());
+    assert_eq!(e2e::database::audit_gaps(&setup.database()), Vec::<String>::new());
 }
 
 /// A long poll ends at once; a request that comes in between gets its answer.

@@ -1,0 +1,261 @@
+//! The end of a store's life: what clients, provider and receivers saw, held against what the store says.
+//! Each checker returns what is wrong; none of them knows how often the process died.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use rusqlite::Connection;
+use serde_json::Value;
+
+use crate::api::{Api, text};
+use crate::database::{self, audit_gaps, chain_breaks};
+use crate::nats::Nats;
+use crate::node::Setup;
+use crate::receiver::Receiver;
+use crate::locked;
+
+use super::clients::STEPS;
+use super::world::World;
+
+const PUBLISHED: [&str; 3] = ["instance.started", "job.completed", "instance.completed"];
+
+/// While the last node still answers: every order ended once, with the variables that were set last.
+pub fn instances(api: &Api, world: &World) {
+    let orders = locked(&world.orders).clone();
+    let receipts: BTreeMap<String, u64> =
+        world.provider.effects().into_values().map(|effect| (effect.instance, effect.receipt)).collect();
+    for order in &orders {
+        let instance = match api.call("GET", &format!("/api/v1/instances/{}", order.instance)).send() {
+            Ok(answer) if answer.status == 200 => answer.json(),
+            other => return world.fault(format!("{}: {other:?}", order.id)),
+        };
+        let mut wanted = order.variables.clone();
+        wanted.insert("receipt".to_owned(), receipts.get(&order.instance).copied().into());
+        let found: BTreeMap<String, Value> = serde_json::from_value(instance["variables"].clone()).unwrap_or_default();
+        if instance["state"] != "COMPLETED" || found != wanted {
+            world.fault(format!("{}: {} with {found:?} instead of {wanted:?}", order.id, instance["state"]));
+        }
+    }
+}
+
+/// After the last stop.
+pub fn all(setup: &Setup, world: &World, receiver: &Receiver, nats: Option<&Nats>) -> Vec<String> {
+    let database = setup.database();
+    let events = Events::read(&database::open(&database));
+    let mut faults = whole(&database);
+    faults.extend(once(world, &events));
+    faults.extend(commands(&database::open(&database), world));
+    faults.extend(provider(world));
+    faults.extend(leases(&events));
+    faults.extend(webhook(receiver, &events));
+    faults.extend(nats.into_iter().flat_map(|nats| stream(nats, &events)));
+    let errors = setup.log();
+    faults.extend(errors.lines().filter(|line| line.contains(" ERROR ") || line.contains("panicked")).map(str::to_owned));
+    faults
+}
+
+/// What a disk kept, as SQLite alone finds it: looked at in a copy, because whoever opens it changes it.
+pub fn after_loss(setup: &Setup) -> std::io::Result<Vec<String>> {
+    let folder = tempfile::tempdir()?;
+    let copy = folder.path().join("wf.db");
+    for (from, to) in ["wf.db", "wf.db-wal"].map(|name| (setup.data().join(name), folder.path().join(name))) {
+        if from.exists() {
+            std::fs::copy(from, to)?;
+        }
+    }
+    let Ok(connection) = Connection::open(&copy) else { return Ok(vec!["the database does not open".to_owned()]) };
+    let has_tables = connection.table_exists(None, "audit_log");
+    drop(connection);
+    Ok(match has_tables {
+        Ok(true) => whole(&copy),
+        Ok(false) => Vec::new(),
+        Err(error) => vec![error.to_string()],
+    })
+}
+
+/// The file itself, the audit's positions and its chain, and that nothing is half shipped.
+pub fn whole(database: &Path) -> Vec<String> {
+    let connection = database::open(database);
+    let mut faults = rows(&connection, "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'");
+    faults.extend(audit_gaps(database).iter().map(|gap| format!("a gap in the audit: {gap}")));
+    faults.extend(chain_breaks(database).iter().map(|position| format!("the audit's chain breaks at {position}")));
+    // Each command has its audit, and the last of both is the one that the fence names.
+    let unequal = "SELECT 'in one log only: ' || position FROM (SELECT position FROM command_log EXCEPT SELECT position \
+        FROM audit_log UNION ALL SELECT position FROM (SELECT position FROM audit_log EXCEPT SELECT position FROM command_log))";
+    faults.extend(rows(&connection, unequal));
+    let behind = "SELECT 'the partition stands at ' || last_position || ', its log at ' || max(position) FROM partition, \
+        command_log GROUP BY partition.id HAVING last_position <> max(position)";
+    faults.extend(rows(&connection, behind));
+    faults
+}
+
+fn rows(connection: &Connection, sql: &str) -> Vec<String> {
+    let read = |sql| -> rusqlite::Result<Vec<String>> { connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect() };
+    read(sql).unwrap_or_else(|error| vec![format!("{error} in {sql}")])
+}
+
+/// The audit, event by event, in its order.
+struct Events(Vec<Event>);
+
+struct Event {
+    id: String,
+    kind: String,
+    resource: String,
+    root: String,
+    time: i64,
+    payload: Value,
+}
+
+impl Events {
+    fn read(connection: &Connection) -> Events {
+        let sql = "SELECT 'ev-' || a.partition || '-' || a.position || iif(e.key = 0, '', '-' || (e.key + 1)), \
+            e.value ->> 'type', coalesce(e.value ->> 'resource', ''), coalesce(e.value ->> 'root', ''), a.time, \
+            e.value -> 'payload' FROM audit_log a, json_each(a.events) e ORDER BY a.position, e.key";
+        let mut query = connection.prepare(sql).expect("the audit");
+        let events = query.query_map([], |row| {
+            let payload: String = row.get(5)?;
+            let payload = serde_json::from_str(&payload).unwrap_or_default();
+            let [id, kind, resource, root] = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?];
+            Ok(Event { id, kind, resource, root, time: row.get(4)?, payload })
+        });
+        Events(events.expect("the audit").map(|event| event.expect("an event")).collect())
+    }
+
+    fn published(&self) -> impl Iterator<Item = &Event> {
+        self.0.iter().filter(|event| PUBLISHED.contains(&&*event.kind) || event.kind == "incident.created")
+    }
+}
+
+/// L1: every key one effect. L2: each step of each instance once. L5.7: every message id one message.
+fn once(world: &World, events: &Events) -> Vec<String> {
+    let kinds = ["instance.started", "job.created", "job.completed", "message.correlated", "timer.fired", "instance.completed"];
+    let orders = locked(&world.orders).clone();
+    let mut wanted: BTreeMap<(String, &str), u64> = BTreeMap::new();
+    for order in &orders {
+        for kind in kinds {
+            *wanted.entry((order.instance.clone(), kind)).or_default() += 1;
+        }
+    }
+    let mut found: BTreeMap<(String, &str), u64> = BTreeMap::new();
+    for event in &events.0 {
+        if let Some(kind) = kinds.iter().find(|kind| **kind == event.kind) {
+            *found.entry((event.root.clone(), *kind)).or_default() += 1;
+        }
+    }
+    let keys: BTreeSet<_> = wanted.keys().chain(found.keys()).collect();
+    let mut faults: Vec<String> = keys
+        .into_iter()
+        .filter(|key| wanted.get(*key) != found.get(*key))
+        .map(|key| format!("{} of {}: {:?} times instead of {:?}", key.1, key.0, found.get(key), wanted.get(key)))
+        .collect();
+    let mut ids: BTreeMap<String, u64> = BTreeMap::new();
+    for event in events.0.iter().filter(|event| event.kind == "message.published") {
+        event.payload["messageId"].as_str().map(|id| *ids.entry(id.to_owned()).or_default() += 1).unwrap_or_default();
+    }
+    let told = locked(&world.messages).keys().map(|id| (id.clone(), 1)).collect();
+    if ids != told {
+        faults.push(format!("{} message ids were published, clients know of {}", ids.len(), told.len()));
+    }
+    if world.ledger.kills() > 0 && orders.is_empty() {
+        faults.push("no order came through: that was no load".to_owned());
+    }
+    faults
+}
+
+/// No update is lost and none ran twice: as many commands as clients asked for.
+fn commands(connection: &Connection, world: &World) -> Vec<String> {
+    let orders = locked(&world.orders).len() as u64;
+    let table = [("start-instance", orders), ("set-variables", STEPS * orders), ("deploy", 1)];
+    let count = "SELECT count(*) FROM command_log WHERE verb = ?1";
+    let found = |verb: &str| connection.query_row(count, [verb], |row| row.get::<_, i64>(0)).unwrap_or(-1);
+    let wrong = table.iter().filter(|(verb, wanted)| found(verb) != *wanted as i64);
+    wrong.map(|(verb, wanted)| format!("{verb} ran {} times instead of {wanted}", found(verb))).collect()
+}
+
+/// L4: one effect per job, whoever held it and however often.
+fn provider(world: &World) -> Vec<String> {
+    let effects = world.provider.effects();
+    let mut instances: BTreeMap<&str, u64> = BTreeMap::new();
+    effects.values().for_each(|effect| *instances.entry(&effect.instance).or_default() += 1);
+    let charged = instances.iter().filter(|(_, count)| **count != 1);
+    let mut faults: Vec<String> =
+        charged.map(|(instance, count)| format!("{instance} was charged {count} times")).collect();
+    let orders = locked(&world.orders).clone();
+    let uncharged = orders.iter().filter(|order| !instances.contains_key(&*order.instance));
+    faults.extend(uncharged.map(|order| format!("{} was never charged", order.instance)));
+    if instances.len() != orders.len() {
+        faults.push(format!("{} instances were charged for {} orders", instances.len(), orders.len()));
+    }
+    faults
+}
+
+/// L3: nobody gets a job that somebody holds. Told from the audit, which also knows the leases whose answers got lost.
+fn leases(events: &Events) -> Vec<String> {
+    let mut held: BTreeMap<&str, i64> = BTreeMap::new();
+    let mut faults = Vec::new();
+    for event in &events.0 {
+        let job = &*event.resource;
+        match &*event.kind {
+            "job.activated" => {
+                let deadline = event.payload["deadline"].as_i64().unwrap_or(i64::MAX);
+                if held.insert(job, deadline).is_some_and(|until| event.time < until) {
+                    faults.push(format!("job {job} was given to two: {}", event.id));
+                }
+            }
+            "job.failed" | "job.lease-expired" | "job.ready" => drop(held.remove(job)),
+            "job.completed" => {
+                // By its holder, in time.
+                if held.insert(job, i64::MAX).is_none_or(|until| event.time >= until) {
+                    faults.push(format!("job {job} was completed by nobody who held it: {}", event.id));
+                }
+            }
+            _ => (),
+        }
+    }
+    faults
+}
+
+/// L5.1, L5.2, S9: published is what happened, each id with the same bytes however often it came, and what came for the
+/// first time came in the order of its instance.
+fn webhook(receiver: &Receiver, events: &Events) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut bodies: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    let mut arrived: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for delivery in receiver.deliveries() {
+        let id = delivery.header("webhook-id");
+        match bodies.get(&id) {
+            Some(first) if *first != delivery.body => faults.push(format!("{id} came twice and differs")),
+            Some(_) => (),
+            None => {
+                arrived.entry(text(&delivery.json()["subject"])).or_default().push(id.clone());
+                bodies.insert(id, delivery.body);
+            }
+        }
+    }
+    faults.extend(compare("webhook", &arrived, events));
+    faults
+}
+
+/// L5.3: the stream holds each id once.
+fn stream(nats: &Nats, events: &Events) -> Vec<String> {
+    let mut arrived: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for message in nats.stream("EVENTS") {
+        arrived.entry(text(&message.event["subject"])).or_default().push(message.id);
+    }
+    compare("nats", &arrived, events)
+}
+
+fn compare(sink: &str, arrived: &BTreeMap<String, Vec<String>>, events: &Events) -> Vec<String> {
+    let mut happened: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for event in events.published() {
+        happened.entry(event.root.clone()).or_default().push(event.id.clone());
+    }
+    let instances: BTreeSet<&String> = happened.keys().chain(arrived.keys()).collect();
+    let wrong = instances.into_iter().filter(|instance| happened.get(*instance) != arrived.get(*instance));
+    wrong
+        .map(|instance| {
+            let (happened, arrived) = (happened.get(instance), arrived.get(instance));
+            format!("{sink}: of {instance} came {arrived:?} instead of {happened:?}")
+        })
+        .collect()
+}
