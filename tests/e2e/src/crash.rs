@@ -22,7 +22,7 @@ use crate::nats::Nats;
 use crate::node::{Node, Setup};
 use crate::power::{DATA, Power};
 use crate::receiver::Receiver;
-use ledger::{ANY_MOMENT, Ledger};
+use ledger::{ANY_MOMENT, BETWEEN_WRITES, Ledger};
 use world::{Phase, World};
 
 /// What one store is put through.
@@ -108,14 +108,10 @@ fn deaths(plan: &Plan, setup: &Setup, world: &World) -> Result<Node, String> {
     while died < plan.deaths && has_time() && !world.has_faults() {
         // A place that only a new store passes has its turn then.
         let place = if died == 0 { place_named("in-migration") } else { next_place(&mut order, &mut random) };
-        let powered = plan.power.as_ref().map(|power| power.on(setup)).transpose().map_err(text)?;
-        let of_this_time = powered.as_ref().map_or(setup, |powered| &powered.setup).clone();
-        died += u64::from(one_death(&of_this_time, world, place, &mut random)?);
-        if let Some(powered) = powered {
-            let seed = random.below(u64::MAX);
-            world.ledger.lost(powered.off(Fate::of(seed), seed).map_err(text)?);
-            faults_of(check::after_loss(setup).map_err(text)?)?;
-        }
+        died += u64::from(match &plan.power {
+            None => one_death(&armed(setup, place, &mut random), world, place, &mut random)?,
+            Some(power) => one_loss(power, setup, world, place, &mut random)?,
+        });
     }
     if world.has_faults() {
         return Err("the clients have stopped".to_owned());
@@ -125,8 +121,21 @@ fn deaths(plan: &Plan, setup: &Setup, world: &World) -> Result<Node, String> {
     Ok(node)
 }
 
-fn faults_of(faults: Vec<String>) -> Result<(), String> {
-    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+/// The process dies, and with it the disk loses what it may lose.
+fn one_loss(power: &Power, setup: &Setup, world: &World, place: usize, random: &mut Random) -> Result<bool, String> {
+    let powered = power.on(setup).map_err(text)?;
+    // Half of them between two writes, which no failpoint can tell: within a commit, within a checkpoint.
+    let (setup, place) = match random.one_in(2) {
+        true => (powered.setup.clone().env(powerloss::RECORDS_MAX, &(1 + random.below(4_000)).to_string()), BETWEEN_WRITES),
+        false => (armed(&powered.setup, place, random), place),
+    };
+    let has_died = one_death(&setup, world, place, random)?;
+    let seed = random.below(u64::MAX);
+    world.ledger.lost(powered.off(Fate::of(seed), seed).map_err(text)?);
+    match check::after_loss(&setup).map_err(text)? {
+        faults if faults.is_empty() => Ok(has_died),
+        faults => Err(faults.join("\n")),
+    }
 }
 
 fn text(error: std::io::Error) -> String {
@@ -135,6 +144,11 @@ fn text(error: std::io::Error) -> String {
 
 pub fn place_named(name: &str) -> usize {
     PLACES.iter().position(|place| place.name == name).unwrap_or(ANY_MOMENT)
+}
+
+fn armed(setup: &Setup, place: usize, random: &mut Random) -> Setup {
+    let Some(place) = PLACES.get(place) else { return setup.clone() };
+    setup.clone().env("WF_FAILPOINT", &format!("{}:{}", place.name, 1 + random.below(hits_max(place.name))))
 }
 
 /// Every place as often as every other, in an order of its own each time.
@@ -162,15 +176,17 @@ fn hits_max(place: &str) -> u64 {
 
 /// Whether it died where it was meant to; a node that was not caught there has stopped in peace.
 fn one_death(setup: &Setup, world: &World, place: usize, random: &mut Random) -> Result<bool, String> {
-    let Some(point) = PLACES.get(place) else { return any_moment(setup, world, random) };
-    let armed = format!("{}:{}", point.name, 1 + random.below(hits_max(point.name)));
-    let mut node = match setup.clone().env("WF_FAILPOINT", &armed).try_start() {
+    if place == ANY_MOMENT {
+        return any_moment(setup, world, random);
+    }
+    let name = world.ledger.name(place);
+    let mut node = match setup.try_start() {
         Ok(node) => node,
         Err(ended) if is_abort(ended.status) => {
             world.ledger.killed(place);
             return Ok(true);
         }
-        Err(ended) => return Err(format!("{armed}: the node did not start: {ended:?}")),
+        Err(ended) => return Err(format!("{name}: the node did not start: {ended:?}")),
     };
     world.meet(&node.api, place);
     let status = wait_for_end(&mut node, world);
@@ -181,7 +197,7 @@ fn one_death(setup: &Setup, world: &World, place: usize, random: &mut Random) ->
             Ok(true)
         }
         Some(status) if status.success() => Ok(false),
-        status => Err(format!("{armed}: the node ended otherwise: {status:?}")),
+        status => Err(format!("{name}: the node ended otherwise: {status:?}")),
     }
 }
 

@@ -17,5 +17,7 @@ pub mod lose;
 pub const ROOT: &str = "POWERLOSS_ROOT";
 /// The file that the journal is written to, outside that folder.
 pub const JOURNAL: &str = "POWERLOSS_JOURNAL";
+/// The program ends, as by a kill, when it is about to write down so many: between any two writes, and before a sync.
+pub const RECORDS_MAX: &str = "POWERLOSS_RECORDS_MAX";
 /// Set: syncs succeed and are written down nowhere, as on a disk that lies.
 pub const LIES: &str = "POWERLOSS_LIES";

@@ -203,7 +203,12 @@ impl Rename {
 
 impl File {
     fn sync(&mut self) {
-        self.later.drain(..).for_each(|change| change.apply(&mut self.safe, |_| true));
+        for change in self.later.drain(..) {
+            change.apply(&mut self.safe, |_| true);
+            if let Change::Resize(length) = change {
+                self.safe.truncate(length);
+            }
+        }
     }
 
     fn after(&self, dice: Dice, file: u64) -> Vec<u8> {

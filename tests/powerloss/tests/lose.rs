@@ -57,6 +57,16 @@ fn what_is_synced_stays_whatever_comes_later() {
     }
 }
 
+#[test]
+fn a_file_that_was_cut_and_synced_stays_short() {
+    let cut = [encode(RESIZE, b"f", 1, b""), about(SYNC, "f")];
+    for fate in [Fate::Nothing, Fate::Everything, Fate::Sectors] {
+        assert_eq!(after(&[("f", b"long")], &cut, fate, 0), [("f".to_owned(), b"l".to_vec())]);
+    }
+    let grown = [&cut[..], &[write("f", 3, b"x")]].concat();
+    assert_eq!(after(&[("f", b"long")], &grown, Fate::Everything, 0), [("f".to_owned(), b"l\0\0x".to_vec())]);
+}
+
 /// Sectors of one write come for themselves, and an older write may stand where a later one is missing.
 #[test]
 fn what_is_not_synced_is_torn_and_overtaken() {

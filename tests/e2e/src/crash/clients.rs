@@ -14,8 +14,8 @@ use crate::{Random, locked, pause};
 
 use super::world::{Order, PASSING, Phase, World};
 
-const CUSTOMERS: u64 = 4;
-const WORKERS: u64 = 3;
+const CUSTOMERS: u64 = 12;
+const WORKERS: u64 = 4;
 /// Nobody holds a job that long: it does not run out.
 const LEASE_MS: u64 = 3_600_000;
 /// Runs out while its holder looks elsewhere.

@@ -7,6 +7,8 @@ use wf_store::failpoint::PLACES;
 
 /// SIGKILL from outside, at no place in particular.
 pub const ANY_MOMENT: usize = PLACES.len();
+/// Within the layer that takes the power away.
+pub const BETWEEN_WRITES: usize = PLACES.len() + 1;
 
 #[derive(Debug)]
 pub struct Ledger {
@@ -39,7 +41,7 @@ pub struct Line {
 
 impl Default for Ledger {
     fn default() -> Ledger {
-        let places = (0..=ANY_MOMENT).map(|_| Place::default()).collect();
+        let places = (0..=BETWEEN_WRITES).map(|_| Place::default()).collect();
         let zero = || AtomicU64::new(0);
         Ledger { requests: zero(), repeats: zero(), losses: zero(), unsynced: zero(), places }
     }
@@ -79,8 +81,16 @@ impl Ledger {
         self.lines().iter().map(|line| line.kills).sum()
     }
 
+    pub fn name(&self, place: usize) -> &'static str {
+        match PLACES.get(place) {
+            Some(place) => place.name,
+            None if place == ANY_MOMENT => "(any moment)",
+            None => "(between writes)",
+        }
+    }
+
     pub fn lines(&self) -> Vec<Line> {
-        let names = PLACES.iter().map(|place| place.name).chain(["(any moment)"]);
+        let names = (0..=BETWEEN_WRITES).map(|place| self.name(place));
         let figure = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let line = |(name, place): (&'static str, &Place)| Line {
             name,
@@ -91,14 +101,14 @@ impl Ledger {
         names.zip(&self.places).map(line).collect()
     }
 
-    /// Places at which nobody died.
+    /// Places of the matrix at which nobody died.
     pub fn spared(&self) -> Vec<&'static str> {
-        self.lines().iter().filter(|line| line.kills == 0).map(|line| line.name).collect()
+        self.lines()[..=ANY_MOMENT].iter().filter(|line| line.kills == 0).map(|line| line.name).collect()
     }
 
     pub fn table(&self) -> String {
         let mut text = format!("{:<18} {:>7} {:>10} {:>10}\n", "place", "kills", "in flight", "replays");
-        for line in self.lines() {
+        for line in self.lines().iter().filter(|line| line.kills > 0) {
             text += &format!("{:<18} {:>7} {:>10} {:>10}\n", line.name, line.kills, line.cut_off, line.replays);
         }
         text
