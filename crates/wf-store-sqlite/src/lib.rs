@@ -13,11 +13,14 @@ mod checkpoint;
 
 mod readers;
 mod load;
+mod ledger;
 mod lists;
 mod outbox;
 mod uses;
 
 mod migrate;
 mod sql;
+mod backup;
 
-pub use open::{Durability, OpenError, Options, SqliteStore};
+pub use backup::{Contents, CopyError, PAUSED_FILE, backup, restore};
+pub use open::{Durability, OpenError, Options, SqliteStore, read_only};

@@ -6,6 +6,7 @@ pub mod load;
 pub mod store;
 pub mod query;
 pub mod outbox;
+pub mod ledger;
 pub mod codec;
 pub mod failpoint;
 
@@ -13,6 +14,7 @@ pub mod memory;
 pub mod conformance;
 
 pub use batch::*;
+pub use ledger::*;
 pub use load::*;
 pub use outbox::*;
 pub use query::*;

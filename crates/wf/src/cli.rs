@@ -24,6 +24,10 @@ pub enum Command {
     Dev(NodeArgs),
     /// Server as configured by wf.toml, environment and flags
     Server(ServerArgs),
+    /// Copies the store into one file, checked and on the disk; also while a server runs on it
+    Backup(BackupArgs),
+    /// Makes a store from a backup; it ships nothing until you say so
+    Restore(RestoreArgs),
     /// The whole story in one run, checking itself: repeats, crashes, late workers, and each effect once
     Demo(DemoArgs),
     /// Deploys BPMN files, all or none
@@ -50,6 +54,10 @@ pub enum Command {
     Outbox(OutboxArgs),
     /// Looks behind the scenes
     Debug(DebugArgs),
+    /// Proves that the audit is whole, or exports it
+    Audit(AuditArgs),
+    /// The command log
+    Log(LogArgs),
     /// Measures the real HTTP API against what this machine can do
     Bench(BenchArgs),
     /// The bench's yardstick: answers every request with the same bytes
@@ -87,6 +95,38 @@ pub struct ServerArgs {
     /// Only checks the configuration, and lists everything that is wrong with it
     #[arg(long)]
     pub check: bool,
+}
+
+/// Which store, where no server is asked.
+#[derive(Args, Debug)]
+pub struct StoreArgs {
+    /// Folder of the embedded store [default: ./wf-data]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Configuration that names the folder [default: ./wf.toml where there is one]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// How results are shown
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+#[derive(Args, Debug)]
+pub struct BackupArgs {
+    /// The file to make; one that is there is not written over
+    #[arg(long, value_name = "FILE")]
+    pub to: PathBuf,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct RestoreArgs {
+    /// What `wf backup` made
+    #[arg(long, value_name = "FILE")]
+    pub from: PathBuf,
+    #[command(flatten)]
+    pub store: StoreArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -336,6 +376,92 @@ pub struct DebugArgs {
 pub enum DebugCommand {
     /// Keys seen, their repeats and conflicts: a client's bug or an attack shows here
     IdempotencyCheck(IdempotencyCheckArgs),
+    /// Executes the command log again: each digest and the final tables must be what they were
+    Replay(ReplayArgs),
+    /// Sums the tables and compares with the digest that the last command left, without a replay
+    Verify(VerifyArgs),
+}
+
+/// What is looked at: a folder, or a server's store.
+#[derive(Args, Debug)]
+pub struct Source {
+    /// A data folder, read beside the server that may run on it [default: the server at --server reads its own]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+#[derive(Args, Debug)]
+pub struct ReplayArgs {
+    /// Compares from this position on; commands before it are executed, from the nearest checkpoint on
+    #[arg(long, value_name = "POSITION")]
+    pub from: Option<u64>,
+    /// Ends at this position; the tables are compared only at the log's end
+    #[arg(long, value_name = "POSITION")]
+    pub to: Option<u64>,
+    #[command(flatten)]
+    pub source: Source,
+}
+
+#[derive(Args, Debug)]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    pub source: Source,
+}
+
+#[derive(Args, Debug)]
+pub struct AuditArgs {
+    #[command(subcommand)]
+    pub command: AuditCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// Holds the audit against the command log and its hash chain against its head; names the first row that is wrong
+    Verify(AuditVerifyArgs),
+    /// One line of JSON per event, in order; ids are the events' own, so that a repeated export adds nothing
+    Export(AuditExportArgs),
+}
+
+#[derive(Args, Debug)]
+pub struct AuditVerifyArgs {
+    #[command(flatten)]
+    pub source: Source,
+}
+
+#[derive(Args, Debug)]
+pub struct AuditExportArgs {
+    /// The first event, inclusive: the last one of an earlier export, say
+    #[arg(long, value_name = "EVENT_ID")]
+    pub from: Option<String>,
+    #[command(flatten)]
+    pub source: Source,
+}
+
+#[derive(Args, Debug)]
+pub struct LogArgs {
+    #[command(subcommand)]
+    pub command: LogCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LogCommand {
+    /// Takes the oldest commands out of the log into a file, after a checkpoint at which replays begin from then on
+    Archive(LogArchiveArgs),
+}
+
+#[derive(Args, Debug)]
+pub struct LogArchiveArgs {
+    /// Commands before this position, event id or time (2026-01-31T00:00:00Z) go
+    #[arg(long, value_name = "WHERE")]
+    pub before: String,
+    /// The data folder; no server may run on it
+    #[arg(long, value_name = "DIR", default_value = "./wf-data")]
+    pub data: PathBuf,
+    /// Where the commands are written to [default: DIR/archive]
+    #[arg(long, value_name = "DIR")]
+    pub to: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

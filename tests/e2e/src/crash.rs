@@ -6,7 +6,6 @@
 pub mod check;
 pub mod clients;
 pub mod ledger;
-pub mod provider;
 pub mod world;
 
 use std::os::unix::process::ExitStatusExt;
@@ -17,7 +16,7 @@ use std::time::{Duration, Instant};
 use powerloss::lose::Fate;
 use wf_store::failpoint::PLACES;
 
-use crate::Random;
+use crate::{Random, stream};
 use crate::nats::Nats;
 use crate::node::{Node, Setup};
 use crate::power::{DATA, Power};
@@ -92,9 +91,7 @@ impl Drop for Over<'_, '_> {
 
 fn setup(plan: &Plan, receiver: &Receiver, nats: Option<&Nats>) -> Setup {
     let hook = format!("[[sink]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"{}\"\n", receiver.url());
-    let bus = nats.map(|nats| {
-        format!("[[sink]]\nname = \"bus\"\nkind = \"nats\"\nurl = \"{}\"\nstream = \"EVENTS\"\n", nats.url())
-    });
+    let bus = nats.map(|nats| stream::sink(&nats.url(), "[\"*\"]"));
     let setup = Setup::new().data_in(DATA).config(CONFIG).config(plan.config);
     setup.config(&hook).config(&bus.unwrap_or_default())
 }

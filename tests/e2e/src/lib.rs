@@ -1,7 +1,8 @@
 //! What end-to-end tests share: the programs under test, started on private ports and in folders of their own.
 //! It promises nothing about what they answer; that stands in the tests. Next: `node.rs` starts the binary, `api.rs` and
-//! `http.rs` speak to it, `nats.rs` is a broker of one's own, `receiver.rs` a webhook's other end, `models.rs` what is
-//! deployed; `crash.rs` is the crash matrix, `power.rs` takes the power away.
+//! `http.rs` speak to it, `nats.rs` and `stream.rs` are a broker of one's own, `provider.rs` a payment provider, `receiver.rs`
+//! a webhook's other end, `proxy.rs` a bad line between a client and a node, `models.rs` what is deployed; `crash.rs` is the
+//! crash matrix, `power.rs` takes the power away.
 
 pub mod api;
 pub mod crash;
@@ -11,7 +12,10 @@ pub mod models;
 pub mod nats;
 pub mod node;
 pub mod power;
+pub mod provider;
+pub mod proxy;
 pub mod receiver;
+pub mod stream;
 
 use std::io::Read;
 use std::net::TcpStream;

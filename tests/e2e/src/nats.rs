@@ -2,8 +2,6 @@
 
 use std::process::{Command, Stdio};
 
-use async_nats::jetstream;
-use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{Process, greeting, installed};
@@ -13,14 +11,6 @@ pub struct Nats {
     pub port: u16,
     folder: TempDir,
     process: Process,
-}
-
-#[derive(Debug)]
-pub struct Message {
-    pub subject: String,
-    /// `Nats-Msg-Id`
-    pub id: String,
-    pub event: Value,
 }
 
 impl Nats {
@@ -39,24 +29,6 @@ impl Nats {
     /// The broker is down until `restart`.
     pub fn kill(&mut self) {
         self.process.kill();
-    }
-
-    /// Everything that the stream holds, in its order.
-    pub fn stream(&self, name: &str) -> Vec<Message> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(async {
-            let client = async_nats::connect(self.url()).await.expect("the broker");
-            let mut stream = jetstream::new(client).get_stream(name).await.expect("the stream");
-            let state = stream.info().await.expect("its state").state.clone();
-            let mut messages = Vec::new();
-            for sequence in state.first_sequence..=state.last_sequence {
-                let raw = stream.get_raw_message(sequence).await.expect("a message");
-                let id = raw.headers.get("Nats-Msg-Id").map(ToString::to_string).unwrap_or_default();
-                let event = serde_json::from_slice(&raw.payload).expect("JSON");
-                messages.push(Message { subject: raw.subject.to_string(), id, event });
-            }
-            messages
-        })
     }
 
     /// The same port and the same streams.

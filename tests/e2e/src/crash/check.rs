@@ -10,9 +10,9 @@ use serde_json::Value;
 use crate::api::{Api, text};
 use crate::database::{self, audit_gaps, chain_breaks};
 use crate::nats::Nats;
-use crate::node::Setup;
+use crate::node::{Setup, run, wf};
 use crate::receiver::Receiver;
-use crate::locked;
+use crate::{locked, stream};
 
 use super::clients::STEPS;
 use super::world::World;
@@ -22,15 +22,14 @@ const PUBLISHED: [&str; 3] = ["instance.started", "job.completed", "instance.com
 /// While the last node still answers: every order ended once, with the variables that were set last.
 pub fn instances(api: &Api, world: &World) {
     let orders = locked(&world.orders).clone();
-    let receipts: BTreeMap<String, u64> =
-        world.provider.effects().into_values().map(|effect| (effect.instance, effect.receipt)).collect();
+    let receipts = locked(&world.receipts).clone();
     for order in &orders {
         let instance = match api.call("GET", &format!("/api/v1/instances/{}", order.instance)).send() {
             Ok(answer) if answer.status == 200 => answer.json(),
             other => return world.fault(format!("{}: {other:?}", order.id)),
         };
         let mut wanted = order.variables.clone();
-        wanted.insert("receipt".to_owned(), receipts.get(&order.instance).copied().into());
+        wanted.insert("receipt".to_owned(), receipts.get(&order.instance).cloned().into());
         let found: BTreeMap<String, Value> = serde_json::from_value(instance["variables"].clone()).unwrap_or_default();
         if instance["state"] != "COMPLETED" || found != wanted {
             world.fault(format!("{}: {} with {found:?} instead of {wanted:?}", order.id, instance["state"]));
@@ -48,7 +47,8 @@ pub fn all(setup: &Setup, world: &World, receiver: &Receiver, nats: Option<&Nats
     faults.extend(provider(world));
     faults.extend(leases(&events));
     faults.extend(webhook(receiver, &events));
-    faults.extend(nats.into_iter().flat_map(|nats| stream(nats, &events)));
+    faults.extend(nats.into_iter().flat_map(|nats| broker(nats, &events)));
+    faults.extend(proofs(setup));
     let errors = setup.log();
     faults.extend(errors.lines().filter(|line| line.contains(" ERROR ") || line.contains("panicked")).map(str::to_owned));
     faults
@@ -172,21 +172,29 @@ fn commands(connection: &Connection, world: &World) -> Vec<String> {
     wrong.map(|(verb, wanted)| format!("{verb} ran {} times instead of {wanted}", found(verb))).collect()
 }
 
-/// L4: one effect per job, whoever held it and however often.
-fn provider(world: &World) -> Vec<String> {
-    let effects = world.provider.effects();
-    let mut instances: BTreeMap<&str, u64> = BTreeMap::new();
-    effects.values().for_each(|effect| *instances.entry(&effect.instance).or_default() += 1);
-    let charged = instances.iter().filter(|(_, count)| **count != 1);
-    let mut faults: Vec<String> =
-        charged.map(|(instance, count)| format!("{instance} was charged {count} times")).collect();
-    let orders = locked(&world.orders).clone();
-    let uncharged = orders.iter().filter(|order| !instances.contains_key(&*order.instance));
-    faults.extend(uncharged.map(|order| format!("{} was never charged", order.instance)));
-    if instances.len() != orders.len() {
-        faults.push(format!("{} instances were charged for {} orders", instances.len(), orders.len()));
+/// L2.3, L6.2: the log, run again, makes the state that is there; and the audit's chain is what `wf` itself calls whole.
+fn proofs(setup: &Setup) -> Vec<String> {
+    let commands: [&[&str]; 2] = [&["debug", "replay"], &["audit", "verify"]];
+    let mut faults = Vec::new();
+    for command in commands {
+        let ended = run(wf().args(command).arg("--data").arg(setup.data()));
+        if !ended.status.success() {
+            faults.push(format!("wf {}: {ended:?}", command.join(" ")));
+        }
     }
     faults
+}
+
+/// L4: one charge per order, whoever held its job and however often.
+fn provider(world: &World) -> Vec<String> {
+    let mut charges: BTreeMap<String, u64> = BTreeMap::new();
+    for what in world.provider.charged() {
+        *charges.entry(text(&what["instance"])).or_default() += 1;
+    }
+    let wanted: BTreeMap<String, u64> = locked(&world.orders).iter().map(|order| (order.instance.clone(), 1)).collect();
+    let instances: BTreeSet<&String> = charges.keys().chain(wanted.keys()).collect();
+    let wrong = instances.into_iter().filter(|instance| charges.get(*instance) != wanted.get(*instance));
+    wrong.map(|instance| format!("{instance} was charged {:?} times", charges.get(instance))).collect()
 }
 
 /// L3: nobody gets a job that somebody holds. Told from the audit, which also knows the leases whose answers got lost.
@@ -237,9 +245,9 @@ fn webhook(receiver: &Receiver, events: &Events) -> Vec<String> {
 }
 
 /// L5.3: the stream holds each id once.
-fn stream(nats: &Nats, events: &Events) -> Vec<String> {
+fn broker(nats: &Nats, events: &Events) -> Vec<String> {
     let mut arrived: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for message in nats.stream("EVENTS") {
+    for message in stream::stream(&nats.url()) {
         arrived.entry(text(&message.event["subject"])).or_default().push(message.id);
     }
     compare("nats", &arrived, events)

@@ -224,8 +224,17 @@ fn remember(client: &Client, poll: &str, job: &Value) {
     }
 }
 
+/// The provider honours the job's key: whoever holds the job, and however often, gets one charge.
 fn charge(client: &Client, job: &Value) -> Value {
-    let receipt = client.world.provider.charge(&text(&job["idempotencyKey"]), &text(&job["processInstanceKey"]));
+    let instance = text(&job["processInstanceKey"]);
+    let what = json!({"instance": instance});
+    let receipt = client.world.provider.charge(&text(&job["idempotencyKey"]), &what).json()["charge"].clone();
+    let mut receipts = locked(&client.world.receipts);
+    let first = receipts.entry(instance.clone()).or_insert_with(|| receipt.clone()).clone();
+    drop(receipts);
+    if first != receipt {
+        client.world.fault(format!("{instance} was charged twice: {first} and {receipt}"));
+    }
     json!({"receipt": receipt})
 }
 

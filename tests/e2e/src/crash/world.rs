@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::api::{Api, Call};
 use crate::http::Answer;
+use crate::provider::Provider;
 use crate::{Random, locked, pause};
 
 use super::ledger::Ledger;
-use super::provider::Provider;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
@@ -36,6 +36,8 @@ pub struct World<'a> {
     pub ledger: &'a Ledger,
     pub seed: u64,
     pub provider: Provider,
+    /// Instance → what the provider calls its charge.
+    pub receipts: Mutex<BTreeMap<String, Value>>,
     node: Mutex<Option<(Api, usize)>>,
     answers: Mutex<u64>,
     answered: Condvar,
@@ -55,7 +57,8 @@ impl<'a> World<'a> {
         World {
             ledger,
             seed,
-            provider: Provider::default(),
+            provider: Provider::start(),
+            receipts: Mutex::default(),
             node: Mutex::default(),
             answers: Mutex::default(),
             answered: Condvar::new(),

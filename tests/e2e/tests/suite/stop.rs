@@ -1,5 +1,5 @@
 //! SIGTERM: what was begun is finished, every request gets a truthful answer, the process ends with 0 and nothing is lost.
-//! A stop without notice: `kills.rs`.
+//! A stop without notice: `matrix.rs`.
 
 use std::collections::BTreeSet;
 use std::io::Write;
