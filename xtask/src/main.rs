@@ -97,5 +97,8 @@ fn crash(args: &[String]) -> Result<()> {
     let binary = run::release_binary("wf")?;
     let env = [("WF_BINARY", binary), ("WF_NATS_SERVER", nats_server)];
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    run::cargo_with(&[&["run", "--quiet", "--locked", "--package", "e2e", "--bin", "crash", "--"], &args[..]].concat(), &env)
+    run::cargo_with(
+        &[&["run", "--quiet", "--locked", "--package", "e2e", "--bin", "crash", "--"], &args[..]].concat(),
+        &env,
+    )
 }

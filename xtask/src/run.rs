@@ -46,7 +46,8 @@ pub fn powerloss_layer() -> Result<PathBuf> {
 fn built(args: &[&str], file: impl Fn(&Value) -> Option<PathBuf>) -> Result<PathBuf> {
     eprintln!("$ cargo {}", args.join(" "));
     let mut command = command(cargo_program());
-    let output = command.args(args).arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit()).output()?;
+    let output =
+        command.args(args).arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit()).output()?;
     ensure!(output.status.success(), "cargo {} failed", args.join(" "));
     let messages = output.stdout.split(|&byte| byte == b'\n');
     let artifacts = messages.filter_map(|line| serde_json::from_slice::<Value>(line).ok());

@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 use powerloss::lose::Fate;
 use wf_store::failpoint::PLACES;
 
-use crate::{Random, stream};
 use crate::nats::Nats;
 use crate::node::{Node, Setup};
 use crate::power::{DATA, Power};
 use crate::receiver::Receiver;
+use crate::{Random, stream};
 use ledger::{ANY_MOMENT, BETWEEN_WRITES, Ledger};
 use world::{Phase, World};
 
@@ -123,7 +123,9 @@ fn one_loss(power: &Power, setup: &Setup, world: &World, place: usize, random: &
     let powered = power.on(setup).map_err(text)?;
     // Half of them between two writes, which no failpoint can tell: within a commit, within a checkpoint.
     let (setup, place) = match random.one_in(2) {
-        true => (powered.setup.clone().env(powerloss::RECORDS_MAX, &(1 + random.below(4_000)).to_string()), BETWEEN_WRITES),
+        true => {
+            (powered.setup.clone().env(powerloss::RECORDS_MAX, &(1 + random.below(4_000)).to_string()), BETWEEN_WRITES)
+        }
         false => (armed(&powered.setup, place, random), place),
     };
     let has_died = one_death(&setup, world, place, random)?;

@@ -53,7 +53,16 @@ impl Setup {
     pub fn new() -> Setup {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let (listen, binary) = ("127.0.0.1:0".to_owned(), wf_binary());
-        Setup { folder, data: "wf-data", config: String::new(), env: vec![], flags: vec![], listen, binary, before: vec![] }
+        Setup {
+            folder,
+            data: "wf-data",
+            config: String::new(),
+            env: vec![],
+            flags: vec![],
+            listen,
+            binary,
+            before: vec![],
+        }
     }
 
     /// The store lies there, below the folder.

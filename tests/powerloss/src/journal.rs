@@ -6,14 +6,32 @@ use std::path::{Path, PathBuf};
 /// Paths are relative to the folder that is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
-    Create { path: PathBuf },
-    Write { path: PathBuf, offset: u64, bytes: Vec<u8> },
-    Resize { path: PathBuf, length: u64 },
+    Create {
+        path: PathBuf,
+    },
+    Write {
+        path: PathBuf,
+        offset: u64,
+        bytes: Vec<u8>,
+    },
+    Resize {
+        path: PathBuf,
+        length: u64,
+    },
     /// Of a file or of a folder.
-    Sync { path: PathBuf },
-    Remove { path: PathBuf },
-    Rename { path: PathBuf, to: PathBuf },
-    MakeFolder { path: PathBuf },
+    Sync {
+        path: PathBuf,
+    },
+    Remove {
+        path: PathBuf,
+    },
+    Rename {
+        path: PathBuf,
+        to: PathBuf,
+    },
+    MakeFolder {
+        path: PathBuf,
+    },
 }
 
 pub const CREATE: u8 = 1;

@@ -143,8 +143,9 @@ impl Disk {
     }
 
     fn sync_names(&mut self, folder: &Path) {
-        let (synced, later) =
-            std::mem::take(&mut self.later_names).into_iter().partition(|rename: &Rename| rename.folder() == Some(folder));
+        let (synced, later) = std::mem::take(&mut self.later_names)
+            .into_iter()
+            .partition(|rename: &Rename| rename.folder() == Some(folder));
         self.later_names = later;
         let synced: Vec<Rename> = synced;
         synced.iter().for_each(|rename| rename.apply(&mut self.safe_names));

@@ -99,9 +99,8 @@ fn names_are_safe_once_their_folder_is_synced() {
 fn a_removal_and_a_move_may_be_undone() {
     let old: [(&str, &[u8]); 2] = [("a", b"a"), ("b", b"b")];
     let journal = [about(REMOVE, "a"), encode(RENAME, b"b", 0, b"c")];
-    let names = |fate, seed| {
-        after(&old, &journal, fate, seed).into_iter().map(|(name, _)| name).collect::<Vec<_>>().concat()
-    };
+    let names =
+        |fate, seed| after(&old, &journal, fate, seed).into_iter().map(|(name, _)| name).collect::<Vec<_>>().concat();
     assert_eq!((names(Fate::Nothing, 0), names(Fate::Everything, 0)), ("ab".to_owned(), "c".to_owned()));
     let some: BTreeSet<String> = (0..50).map(|seed| names(Fate::Sectors, seed)).collect();
     assert_eq!(some, ["ab", "ac", "b", "c"].map(str::to_owned).into());

@@ -50,7 +50,8 @@ pub fn all(setup: &Setup, world: &World, receiver: &Receiver, nats: Option<&Nats
     faults.extend(nats.into_iter().flat_map(|nats| broker(nats, &events)));
     faults.extend(proofs(setup));
     let errors = setup.log();
-    faults.extend(errors.lines().filter(|line| line.contains(" ERROR ") || line.contains("panicked")).map(str::to_owned));
+    faults
+        .extend(errors.lines().filter(|line| line.contains(" ERROR ") || line.contains("panicked")).map(str::to_owned));
     faults
 }
 
@@ -76,7 +77,8 @@ pub fn after_loss(setup: &Setup) -> std::io::Result<Vec<String>> {
 /// The file itself, the audit's positions and its chain, and that nothing is half shipped.
 pub fn whole(database: &Path) -> Vec<String> {
     let connection = database::open(database);
-    let mut faults = rows(&connection, "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'");
+    let mut faults =
+        rows(&connection, "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'");
     faults.extend(audit_gaps(database).iter().map(|gap| format!("a gap in the audit: {gap}")));
     faults.extend(chain_breaks(database).iter().map(|position| format!("the audit's chain breaks at {position}")));
     // Each command has its audit, and the last of both is the one that the fence names.
@@ -90,7 +92,8 @@ pub fn whole(database: &Path) -> Vec<String> {
 }
 
 fn rows(connection: &Connection, sql: &str) -> Vec<String> {
-    let read = |sql| -> rusqlite::Result<Vec<String>> { connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect() };
+    let read =
+        |sql| -> rusqlite::Result<Vec<String>> { connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect() };
     read(sql).unwrap_or_else(|error| vec![format!("{error} in {sql}")])
 }
 
@@ -128,7 +131,8 @@ impl Events {
 
 /// L1: every key one effect. L2: each step of each instance once. L5.7: every message id one message.
 fn once(world: &World, events: &Events) -> Vec<String> {
-    let kinds = ["instance.started", "job.created", "job.completed", "message.correlated", "timer.fired", "instance.completed"];
+    let kinds =
+        ["instance.started", "job.created", "job.completed", "message.correlated", "timer.fired", "instance.completed"];
     let orders = locked(&world.orders).clone();
     let mut wanted: BTreeMap<(String, &str), u64> = BTreeMap::new();
     for order in &orders {
@@ -200,20 +204,23 @@ fn provider(world: &World) -> Vec<String> {
 /// L3: nobody gets a job that somebody holds. Told from the audit, which also knows the leases whose answers got lost.
 fn leases(events: &Events) -> Vec<String> {
     let mut held: BTreeMap<&str, i64> = BTreeMap::new();
+    let mut done = BTreeSet::new();
     let mut faults = Vec::new();
     for event in &events.0 {
         let job = &*event.resource;
         match &*event.kind {
             "job.activated" => {
                 let deadline = event.payload["deadline"].as_i64().unwrap_or(i64::MAX);
-                if held.insert(job, deadline).is_some_and(|until| event.time < until) {
+                let is_held = held.insert(job, deadline).is_some_and(|until| event.time < until);
+                if is_held || done.contains(job) {
                     faults.push(format!("job {job} was given to two: {}", event.id));
                 }
             }
             "job.failed" | "job.lease-expired" | "job.ready" => drop(held.remove(job)),
             "job.completed" => {
                 // By its holder, in time.
-                if held.insert(job, i64::MAX).is_none_or(|until| event.time >= until) {
+                done.insert(job);
+                if held.remove(job).is_none_or(|until| event.time >= until) {
                     faults.push(format!("job {job} was completed by nobody who held it: {}", event.id));
                 }
             }
@@ -266,4 +273,46 @@ fn compare(sink: &str, arrived: &BTreeMap<String, Vec<String>>, events: &Events)
             format!("{sink}: of {instance} came {arrived:?} instead of {happened:?}")
         })
         .collect()
+}
+
+/// The checkers bite: each is shown a story with one thing wrong.
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(id: &str, kind: &str, time: i64, deadline: i64) -> Event {
+        let [id, kind] = [id, kind].map(str::to_owned);
+        let (resource, root) = ("7".to_owned(), "1".to_owned());
+        Event { id, kind, resource, root, time, payload: json!({"deadline": deadline}) }
+    }
+
+    #[test]
+    fn a_job_in_two_hands_is_found() {
+        let table: [(&[(&str, i64)], usize); 6] = [
+            (&[("job.activated", 0), ("job.completed", 5)], 0),
+            (&[("job.activated", 0), ("job.activated", 5)], 1),
+            (&[("job.activated", 0), ("job.activated", 10), ("job.completed", 12)], 0),
+            (&[("job.activated", 0), ("job.failed", 3), ("job.activated", 4)], 0),
+            (&[("job.activated", 0), ("job.completed", 10)], 1),
+            (&[("job.activated", 0), ("job.completed", 5), ("job.completed", 6)], 1),
+        ];
+        for (story, faults) in table {
+            let events = story.iter().map(|(kind, time)| event("ev", kind, *time, time + 10)).collect();
+            assert_eq!(leases(&Events(events)).len(), faults, "{story:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_sink_got_is_what_happened_in_its_order() {
+        let happened = || Events(vec![event("a", "instance.started", 0, 0), event("b", "job.completed", 1, 0)]);
+        let table: [(&[&str], usize); 5] =
+            [(&["a", "b"], 0), (&["a"], 1), (&["b", "a"], 1), (&["a", "b", "c"], 1), (&[], 1)];
+        for (ids, faults) in table {
+            let ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
+            let arrived = if ids.is_empty() { BTreeMap::new() } else { [("1".to_owned(), ids.clone())].into() };
+            assert_eq!(compare("sink", &arrived, &happened()).len(), faults, "{ids:?}");
+        }
+    }
 }

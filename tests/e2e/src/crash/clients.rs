@@ -28,10 +28,7 @@ pub struct Handles<'scope> {
     pub workers: Vec<ScopedJoinHandle<'scope, ()>>,
 }
 
-pub fn spawn<'scope, 'a: 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    world: &'scope World<'a>,
-) -> Handles<'scope> {
+pub fn spawn<'scope, 'a: 'scope>(scope: &'scope Scope<'scope, '_>, world: &'scope World<'a>) -> Handles<'scope> {
     let random = |n: u64| Random::new(world.seed ^ (n << 32));
     let customers = (1..=CUSTOMERS).map(|n| {
         let client = Client { world, name: format!("c{n}"), random: random(n) };

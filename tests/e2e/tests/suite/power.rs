@@ -47,7 +47,10 @@ fn l1_6_a_new_store_survives_a_loss_of_power() {
 fn s1_durability_normal_loses_answered_work_and_stays_whole() {
     let setup = Setup::new().data_in(DATA).config(NORMAL);
     let survivors_of_nothing = survivors(&setup, Fate::Nothing, 0);
-    assert!(survivors_of_nothing.is_none_or(|count| count < ANSWERED), "{survivors_of_nothing:?} of {ANSWERED} are there");
+    assert!(
+        survivors_of_nothing.is_none_or(|count| count < ANSWERED),
+        "{survivors_of_nothing:?} of {ANSWERED} are there"
+    );
     assert_eq!(whole(&setup.database()), Vec::<String>::new());
     for seed in 0..10 {
         let setup = Setup::new().data_in(DATA).config(NORMAL);
@@ -108,7 +111,12 @@ fn the_layer_sees_every_write() {
     let real_names = names();
     powered.off(Fate::Everything, 0).unwrap();
     for (name, real) in files.iter().zip(real) {
-        assert!(bytes(name) == real, "the journal makes another {name}: {} bytes, not {}", bytes(name).len(), real.len());
+        assert!(
+            bytes(name) == real,
+            "the journal makes another {name}: {} bytes, not {}",
+            bytes(name).len(),
+            real.len()
+        );
     }
     assert_eq!(names(), real_names);
 }
