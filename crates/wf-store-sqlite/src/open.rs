@@ -112,8 +112,8 @@ impl SqliteStore {
     }
 }
 
-/// What it makes is still there after a loss of power.
-fn make_dir(dir: &Path) -> std::io::Result<()> {
+/// As `create_dir_all`, and what it makes is still there after a loss of power.
+pub fn make_dir(dir: &Path) -> std::io::Result<()> {
     let missing: Vec<&Path> = dir.ancestors().take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists()).collect();
     std::fs::create_dir_all(dir)?;
     for parent in missing.iter().filter_map(|made| made.parent()) {

@@ -83,6 +83,10 @@ impl Setup {
         self
     }
 
+    pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.env.iter().map(|(name, value)| (&**name, &**value))
+    }
+
     pub fn flag(mut self, flag: &str) -> Setup {
         self.flags.push(flag.to_owned());
         self

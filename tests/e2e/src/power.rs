@@ -3,6 +3,7 @@
 
 use std::io::Result;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use powerloss::lose::{Fate, Loss, lose};
 use tempfile::TempDir;
@@ -67,6 +68,11 @@ const BEFORE: &str = "before";
 const JOURNAL: &str = "journal";
 
 impl Powered {
+    /// Another program of the binary than a server, over the same disk.
+    pub fn over(&self, command: &mut Command) {
+        command.envs(self.setup.variables());
+    }
+
     /// The node is dead already.
     pub fn off(self, fate: Fate, seed: u64) -> Result<Loss> {
         let [before, journal] = [BEFORE, JOURNAL].map(|name| self.outside.path().join(name));

@@ -2,8 +2,8 @@
 //! hear of it. Syncs are written down and not done: the machine stays up, so the page cache is the disk.
 //! It decides nothing. What a loss of power makes of the journal stands in `lose.rs`.
 //!
-//! Watched: open with O_CREAT or O_TRUNC, write, writev, pwrite, ftruncate, fsync, fdatasync, unlink, rename, mkdir, in the
-//! spellings that the C library exports and this program uses. Not watched: memory maps (SQLite maps `-shm` alone, which is
+//! Watched: open with O_CREAT or O_TRUNC, write, writev, pwrite, ftruncate, fsync, fdatasync, unlink, rename, mkdir (and
+//! copy_file_range and sendfile, which are refused), in the spellings that the C library exports and this program uses. Not watched: memory maps (SQLite maps `-shm` alone, which is
 //! no durable data), and whatever a program does without the C library. An end-to-end test compares the files with the
 //! journal, so a call that is missing here shows.
 
@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use libc::{c_char, c_int, c_void, iovec, mode_t, off_t, size_t, ssize_t};
+use libc::{c_char, c_int, c_uint, c_void, iovec, mode_t, off_t, size_t, ssize_t};
 use powerloss::journal::{CREATE, MAKE_FOLDER, REMOVE, RENAME, RESIZE, SYNC, WRITE, encode};
 
 struct Layer {
@@ -51,6 +51,8 @@ type OpenAt = unsafe extern "C" fn(c_int, *const c_char, c_int, mode_t) -> c_int
 type Write = unsafe extern "C" fn(c_int, *const c_void, size_t) -> ssize_t;
 type WriteV = unsafe extern "C" fn(c_int, *const iovec, c_int) -> ssize_t;
 type PWrite = unsafe extern "C" fn(c_int, *const c_void, size_t, off_t) -> ssize_t;
+type Copy = unsafe extern "C" fn(c_int, *mut off_t, c_int, *mut off_t, size_t, c_uint) -> ssize_t;
+type SendFile = unsafe extern "C" fn(c_int, c_int, *mut off_t, size_t) -> ssize_t;
 type Resize = unsafe extern "C" fn(c_int, off_t) -> c_int;
 type Sync = unsafe extern "C" fn(c_int) -> c_int;
 type OnePath = unsafe extern "C" fn(*const c_char) -> c_int;
@@ -292,6 +294,34 @@ pub unsafe extern "C" fn fsync(descriptor: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fdatasync(descriptor: c_int) -> c_int {
     synced(unsafe { real!(c"fdatasync", Sync) }, descriptor)
+}
+
+/// Refused where somebody watches: the caller then reads and writes, as it must between some file systems anyway.
+fn refused(descriptor: c_int, error: c_int, act: impl FnOnce() -> ssize_t) -> ssize_t {
+    if !is_watched(descriptor) {
+        return act();
+    }
+    unsafe { *libc::__errno_location() = error };
+    -1
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn copy_file_range(
+    from: c_int,
+    from_offset: *mut off_t,
+    to: c_int,
+    to_offset: *mut off_t,
+    count: size_t,
+    flags: c_uint,
+) -> ssize_t {
+    refused(to, libc::ENOSYS, || unsafe {
+        real!(c"copy_file_range", Copy)(from, from_offset, to, to_offset, count, flags)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendfile64(to: c_int, from: c_int, offset: *mut off_t, count: size_t) -> ssize_t {
+    refused(to, libc::EINVAL, || unsafe { real!(c"sendfile64", SendFile)(to, from, offset, count) })
 }
 
 #[unsafe(no_mangle)]

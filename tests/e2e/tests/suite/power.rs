@@ -9,7 +9,7 @@ use e2e::crash::check::whole;
 use e2e::crash::ledger::Ledger;
 use e2e::crash::{Plan, live};
 use e2e::models::one_task;
-use e2e::node::Setup;
+use e2e::node::{Setup, run, wf};
 use e2e::power::{DATA, Power};
 use e2e::until;
 use powerloss::lose::Fate;
@@ -39,6 +39,25 @@ fn l1_6_a_new_store_survives_a_loss_of_power() {
     let setup = Setup::new().data_in(DATA);
     assert_eq!(survivors(&setup, Fate::Nothing, 0), Some(ANSWERED));
     assert_eq!(whole(&setup.database()), Vec::<String>::new());
+}
+
+/// S5: neither does a restore end before its store is on the disk.
+#[test]
+fn s5_a_restored_store_survives_a_loss_of_power() {
+    let lost = Setup::new();
+    let node = lost.start();
+    answered(&node.api);
+    assert!(node.stop().success());
+    let backup = lost.folder.path().join("backup.db");
+    run(wf().arg("backup").arg("--data").arg(lost.data()).arg("--to").arg(&backup)).expect(0);
+    let setup = Setup::new().data_in(DATA);
+    let powered = Power::new().on(&setup).unwrap();
+    let mut restore = wf();
+    powered.over(restore.arg("restore").arg("--from").arg(&backup).arg("--data").arg(setup.data()));
+    run(&mut restore).expect(0);
+    powered.off(Fate::Nothing, 0).unwrap();
+    let node = setup.start();
+    assert_eq!(node.api.all("/api/v1/instances").len(), ANSWERED);
 }
 
 /// The layer drops what is not synced: with `normal` a machine's crash costs the last commits, as the docs say, and the
