@@ -176,7 +176,7 @@ impl Disk {
             match entry {
                 Entry::Folder => fs::create_dir(&place)?,
                 Entry::File(file) => match is_shared_memory(path) {
-                    true if mix(dice.seed, 2) % 2 == 0 => (),
+                    true if mix(dice.seed, 2).is_multiple_of(2) => (),
                     true => fs::write(&place, noise(dice.seed))?,
                     false => fs::write(&place, self.files[*file].after(dice, *file as u64))?,
                 },
@@ -283,7 +283,7 @@ impl Dice {
         match self.fate {
             Fate::Nothing => false,
             Fate::Everything => true,
-            Fate::Sectors | Fate::Pages => mix(self.seed, n as u64) % 2 == 0,
+            Fate::Sectors | Fate::Pages => mix(self.seed, n as u64).is_multiple_of(2),
             Fate::UpToAMoment => n < moment,
         }
     }
