@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use wf_core::Millis;
 use wf_idempotency::decide::{Policy, Verdict};
 use wf_idempotency::record::Answer;
-use wf_store::{RecordId, Store, StoreError, SuppressedKind};
+use wf_store::{RecordId, Store, StoreError, SuppressedKind, failpoint};
 
 use crate::actor::{self, Actor, Running};
 use crate::clock::Clock;
@@ -95,6 +95,7 @@ impl Engine {
         run: impl FnOnce(Running) -> Result<(), EngineError>,
     ) -> Result<Engine, EngineError> {
         let opened = store.open(options.partition).await?;
+        failpoint::hit("after-take");
         let shared = Arc::new(Shared {
             partition: options.partition,
             clock: Clock::new(options.clock.clone(), opened.head.clock, opened.head.last_time),

@@ -210,6 +210,7 @@ fn sweep(statements: &mut Statements, now: Millis, rows_max: usize) -> rusqlite:
     for (sql, bound) in bounds {
         let left = i64::try_from(rows_max - swept).unwrap_or(i64::MAX);
         swept += statements.get(sql)?.execute(params![bound, left])?;
+        failpoint::hit("in-sweep");
     }
     Ok(swept)
 }

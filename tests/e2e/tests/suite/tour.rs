@@ -77,7 +77,7 @@ fn after_a_kill(node: Node, folder: &Path, block: &str, first: &str) {
 fn readable(readme: &str, folder: &Path) {
     let (_, behind) = readme.split_once("sqlite3 -readonly wf-data/wf.db '").expect("a query");
     let (query, _) = behind.split_once('\'').expect("its end");
-    let connection = crate::database::open(&folder.join("wf-data/wf.db"));
+    let connection = e2e::database::open(&folder.join("wf-data/wf.db"));
     let mut statement = connection.prepare(query).unwrap_or_else(|error| panic!("{query}: {error}"));
     let rows = statement.query_map([], |_| Ok(())).expect("rows");
     assert_eq!(rows.count(), 1);
