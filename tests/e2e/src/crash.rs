@@ -33,8 +33,6 @@ pub struct Plan {
     pub with_nats: bool,
     /// With each death the power goes too.
     pub power: Option<Power>,
-    /// More lines of `wf.toml`.
-    pub config: &'static str,
     /// No more deaths from then on.
     pub end: Option<Instant>,
 }
@@ -92,7 +90,7 @@ impl Drop for Over<'_, '_> {
 fn setup(plan: &Plan, receiver: &Receiver, nats: Option<&Nats>) -> Setup {
     let hook = format!("[[sink]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"{}\"\n", receiver.url());
     let bus = nats.map(|nats| stream::sink(&nats.url(), "[\"*\"]"));
-    let setup = Setup::new().data_in(DATA).config(CONFIG).config(plan.config);
+    let setup = Setup::new().data_in(DATA).config(CONFIG);
     setup.config(&hook).config(&bus.unwrap_or_default())
 }
 

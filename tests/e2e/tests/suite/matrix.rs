@@ -24,7 +24,7 @@ fn l1_6_k8_a_hundred_deaths_with_a_broker_too() {
 fn a_hundred_deaths(seed: u64, with_nats: bool) {
     let seed = std::env::var("WF_CRASH_SEED").map_or(seed, |text| text.parse().expect("a number"));
     let ledger = Ledger::default();
-    let plan = Plan { seed, deaths: DEATHS, with_nats, power: None, config: "", end: None };
+    let plan = Plan { seed, deaths: DEATHS, with_nats, power: None, end: None };
     if let Err(broken) = live(&plan, &ledger) {
         panic!("{broken}");
     }
