@@ -16,6 +16,7 @@ pub mod variables;
 pub mod audit;
 pub mod clock;
 pub mod definitions;
+pub mod explain;
 pub mod idempotency;
 pub mod incidents;
 pub mod instances;

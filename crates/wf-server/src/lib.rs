@@ -15,6 +15,7 @@ pub mod auth;
 pub mod keys;
 pub mod route;
 
+mod explain;
 mod graphs;
 mod metrics;
 mod openapi;

@@ -78,6 +78,8 @@ pub const OUTBOX: Route = read("/api/v1/outbox", Permission::Observe);
 pub const OUTBOX_RETRY: Route = post("/api/v1/outbox/{id}/retry", Permission::Operate);
 pub const AUDIT: Route = read("/api/v1/audit", Permission::Observe);
 pub const IDEMPOTENCY: Route = read("/api/v1/idempotency", Permission::Observe);
+pub const IDEMPOTENCY_KEY: Route = read("/api/v1/idempotency/{key}", Permission::Observe);
+pub const EXPLAIN: Route = read("/api/v1/explain", Permission::Observe);
 
 pub const SET_CLOCK: Route = put("/api/v1/clock", Permission::Operate);
 pub const THAW_CLOCK: Route =
@@ -88,7 +90,7 @@ pub const PROVE_TABLES: Route = read("/api/v1/proofs/tables", Permission::Operat
 pub const PROVE_AUDIT: Route = read("/api/v1/proofs/audit", Permission::Operate);
 
 /// Those that a credential guards.
-pub const ROUTES: [&Route; 29] = [
+pub const ROUTES: [&Route; 31] = [
     &DEPLOY,
     &DEFINITIONS,
     &DEFINITION,
@@ -113,6 +115,8 @@ pub const ROUTES: [&Route; 29] = [
     &OUTBOX_RETRY,
     &AUDIT,
     &IDEMPOTENCY,
+    &IDEMPOTENCY_KEY,
+    &EXPLAIN,
     &SET_CLOCK,
     &THAW_CLOCK,
     &PROVE_REPLAY,

@@ -12,6 +12,7 @@ use crate::app::Shared;
 pub(crate) mod audit;
 pub(crate) mod clock;
 pub(crate) mod definitions;
+pub(crate) mod explain;
 pub(crate) mod health;
 pub(crate) mod idempotency;
 pub(crate) mod incidents;
@@ -47,6 +48,8 @@ pub(crate) fn documented() -> OpenApiRouter<Shared> {
         .routes(routes!(outbox::retry))
         .routes(routes!(audit::list))
         .routes(routes!(idempotency::list))
+        .routes(routes!(idempotency::get))
+        .routes(routes!(explain::get))
         .routes(routes!(clock::set, clock::thaw))
         .routes(routes!(proofs::replay))
         .routes(routes!(proofs::tables))

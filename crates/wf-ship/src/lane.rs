@@ -96,6 +96,7 @@ impl Lane {
     /// Asks whether the sink can be used; a stop interrupts it, as nothing is claimed.
     async fn check(&mut self, stopped: &mut watch::Receiver<bool>) -> bool {
         let answer = tokio::select! {
+            biased;
             _ = stopped.wait_for(|stopped| *stopped) => return false,
             answer = timeout(SHIP_MAX, self.sink.check()) => answer,
         };
@@ -234,8 +235,9 @@ async fn wait(filled: Option<&mut watch::Receiver<()>>, stopped: &mut watch::Rec
         }
     };
     tokio::select! {
+        biased;
+        _ = stopped.wait_for(|stopped| *stopped) => (),
         () = filled => (),
         () = sleep(POLL) => (),
-        _ = stopped.wait_for(|stopped| *stopped) => (),
     }
 }

@@ -17,6 +17,7 @@ mod ledger;
 mod lists;
 mod outbox;
 mod uses;
+mod trace;
 
 mod migrate;
 mod sql;

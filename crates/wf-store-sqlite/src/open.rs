@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
@@ -74,6 +75,8 @@ pub struct SqliteStore {
     pub(crate) checkpointer: Checkpointer,
     pub(crate) writer: Writer,
     pub(crate) path: PathBuf,
+    /// Of the last one to open the partition.
+    pub(crate) epoch: AtomicU64,
     /// Held for the life of the store; the system lets go of it even if the process is killed.
     _lock: File,
 }
@@ -108,7 +111,7 @@ impl SqliteStore {
             SpawnError::Sqlite(source) => failed(source),
             SpawnError::Io(error) => OpenError::Threads(error),
         })?;
-        Ok(SqliteStore { readers, checkpointer, writer, path, _lock: lock })
+        Ok(SqliteStore { readers, checkpointer, writer, path, epoch: AtomicU64::new(0), _lock: lock })
     }
 }
 

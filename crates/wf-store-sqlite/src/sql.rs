@@ -33,7 +33,7 @@ statements! {
         GetAudit = "get_audit",
     }
     "ledger.sql": {
-        Standing = "standing", ScanLog = "scan_log", CountLog = "count_log", OpenArchive = "open_archive", ArchiveLog = "archive_log", ScanTrail = "scan_trail",
+        Standing = "standing", ScanLog = "scan_log", CountLog = "count_log", OpenArchive = "open_archive", ArchiveLog = "archive_log", ReadAudit = "read_audit",
         AllDefinitions = "all_definitions", AllStartSubscriptions = "all_start_subscriptions", AllScopes = "all_scopes",
         AllElements = "all_elements", AllVariables = "all_variables", AllJobs = "all_jobs", AllSteps = "all_steps",
         AllTimers = "all_timers", AllSubscriptions = "all_subscriptions", AllMessages = "all_messages",
@@ -98,6 +98,11 @@ statements! {
         PutRecord = "put_record", GetRecord = "get_record", ScanRecords = "scan_records", CountRecords = "count_records",
         SweepRecords = "sweep_records", AddSuppressed = "add_suppressed", ScanEvents = "scan_events",
         SweepEvents = "sweep_events",
+    }
+    "trace.sql": {
+        GetFiled = "get_filed", FiledAt = "filed_at", LoggedId = "logged_id", LoggedPosition = "logged_position",
+        LoggedAt = "logged_at", ScanTrail = "scan_trail", OutboxOf = "outbox_of", NextMinute = "next_minute",
+        RepeatsOf = "repeats_of",
     }
 }
 

@@ -12,6 +12,7 @@ use crate::ledger::Ledger;
 use crate::load::{Loaded, Needs};
 use crate::outbox::{Claim, Mark, OutboxRow, OutboxStats};
 use crate::query::*;
+use crate::trace::Trace;
 
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -48,7 +49,7 @@ pub struct Opened {
     pub head: Head,
 }
 
-pub trait Store: Send + Sync + 'static {
+pub trait Store: Trace + Send + Sync + 'static {
     /// Takes the partition: raises its epoch durably and returns where it stands. A fresh one stands at position 0.
     fn open(&self, partition: u16) -> Later<'_, Result<Opened, StoreError>>;
 
@@ -57,6 +58,10 @@ pub trait Store: Send + Sync + 'static {
     /// One transaction, the fence first. `Ok` only when it is durable. A record takes the place of one that is expired
     /// at its own `created_ms`, or of an unfinished one of the same request (fingerprint and `created_ms`).
     fn commit(&self, batch: Arc<Batch>) -> Later<'_, Result<(), CommitError>>;
+
+    /// Whether a turn with this fence could still be committed, for answers that no commit stands behind; nothing is
+    /// changed. May look at the epoch alone. `Fenced`: somebody else has taken the partition.
+    fn check_fence(&self, fence: Fence) -> Later<'_, Result<(), CommitError>>;
 
     /// A value made once with the store and kept in it (the MAC key): the stored one, else `fresh` is stored.
     fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Later<'_, Result<[u8; 32], StoreError>>;

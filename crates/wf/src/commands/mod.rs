@@ -3,6 +3,7 @@
 
 mod debug;
 mod definitions;
+mod explain;
 mod instances;
 mod jobs;
 mod messages;
@@ -38,6 +39,7 @@ pub async fn run(command: Command) -> Done {
             DebugCommand::IdempotencyCheck(args) => debug::idempotency_check(args).await,
             DebugCommand::Replay(args) => proofs::replay(args).await,
             DebugCommand::Verify(args) => proofs::verify(args).await,
+            DebugCommand::Explain(args) => explain::explain(args).await,
         },
         Command::Audit(args) => match args.command {
             AuditCommand::Verify(args) => proofs::verify_audit(args).await,

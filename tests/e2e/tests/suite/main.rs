@@ -9,6 +9,7 @@ mod command_line;
 mod corpus;
 mod crash;
 mod documents;
+mod explain;
 mod input;
 mod keys;
 mod limits;

@@ -106,6 +106,11 @@ fn t1_l6_3_keys_are_seen_by_their_hash_and_secrets_by_nobody() {
     let listed = api.get("/api/v1/idempotency?hours=24").expect(200);
     assert_eq!(listed.json()["totals"], checked["totals"]);
     assert!(listed.text().contains(&key_hash) && !listed.text().contains(KEY));
+    // Asked for by the key itself: it stands in the request, and still not in the log.
+    for path in [format!("/api/v1/idempotency/{KEY}"), format!("/api/v1/explain?key={KEY}")] {
+        let told = api.get(&path).expect(200).json();
+        assert_eq!((&told["keyHash"], told["duplicates"].as_array().map(Vec::len)), (&json!(key_hash), Some(2)));
+    }
     assert!(node.stop().success());
     let log = setup.log();
     for secret in [KEY, TOKEN, WRONG_TOKEN, SECRET, SECRET.trim_start_matches("whsec_"), &sha256] {
