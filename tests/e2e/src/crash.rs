@@ -131,7 +131,7 @@ fn one_loss(power: &Power, setup: &Setup, world: &World, place: usize, random: &
     world.ledger.lost(powered.off(Fate::of(seed), seed).map_err(text)?);
     match check::after_loss(&setup).map_err(text)? {
         faults if faults.is_empty() => Ok(has_died),
-        faults => Err(faults.join("\n")),
+        faults => Err(faults.into_iter().take(20).collect::<Vec<_>>().join("\n")),
     }
 }
 
