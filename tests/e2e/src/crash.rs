@@ -45,6 +45,11 @@ pub struct Broken {
     pub faults: Vec<String>,
 }
 
+/// The same in every run, unless `WF_CRASH_SEED` begins another life by the same rules.
+pub fn seed_or(usual: u64) -> u64 {
+    std::env::var("WF_CRASH_SEED").map_or(usual, |text| text.parse().expect("WF_CRASH_SEED is a number"))
+}
+
 /// After so many answers without the death that was meant, the node is asked to stop: some places are on that way.
 const ANSWERS_MAX: u64 = 400;
 /// Nothing here takes that long: whoever waits so long waits in vain.
