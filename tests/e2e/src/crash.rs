@@ -33,8 +33,6 @@ pub struct Plan {
     pub with_nats: bool,
     /// With each death the power goes too.
     pub power: Option<Power>,
-    /// More lines of `wf.toml`.
-    pub config: &'static str,
     /// No more deaths from then on.
     pub end: Option<Instant>,
 }
@@ -45,6 +43,11 @@ pub struct Broken {
     pub seed: u64,
     pub folder: PathBuf,
     pub faults: Vec<String>,
+}
+
+/// The same in every run, unless `WF_CRASH_SEED` begins another life by the same rules.
+pub fn seed_or(usual: u64) -> u64 {
+    std::env::var("WF_CRASH_SEED").map_or(usual, |text| text.parse().expect("WF_CRASH_SEED is a number"))
 }
 
 /// After so many answers without the death that was meant, the node is asked to stop: some places are on that way.
@@ -92,7 +95,7 @@ impl Drop for Over<'_, '_> {
 fn setup(plan: &Plan, receiver: &Receiver, nats: Option<&Nats>) -> Setup {
     let hook = format!("[[sink]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"{}\"\n", receiver.url());
     let bus = nats.map(|nats| stream::sink(&nats.url(), "[\"*\"]"));
-    let setup = Setup::new().data_in(DATA).config(CONFIG).config(plan.config);
+    let setup = Setup::new().data_in(DATA).config(CONFIG);
     setup.config(&hook).config(&bus.unwrap_or_default())
 }
 
@@ -133,7 +136,7 @@ fn one_loss(power: &Power, setup: &Setup, world: &World, place: usize, random: &
     world.ledger.lost(powered.off(Fate::of(seed), seed).map_err(text)?);
     match check::after_loss(&setup).map_err(text)? {
         faults if faults.is_empty() => Ok(has_died),
-        faults => Err(faults.join("\n")),
+        faults => Err(faults.into_iter().take(20).collect::<Vec<_>>().join("\n")),
     }
 }
 

@@ -60,8 +60,7 @@ fn soak(time: Duration, seed: u64, ledger: &Ledger) -> Vec<Broken> {
                     while Instant::now() < end && !is_over.load(Ordering::Relaxed) {
                         let seed = next.fetch_add(1, Ordering::Relaxed);
                         let with_nats = seed.is_multiple_of(2);
-                        let plan =
-                            Plan { seed, deaths: DEATHS_OF_A_LIFE, with_nats, power: None, config: "", end: Some(end) };
+                        let plan = Plan { seed, deaths: DEATHS_OF_A_LIFE, with_nats, power: None, end: Some(end) };
                         if let Err(found) = live(&plan, ledger) {
                             is_over.store(true, Ordering::Relaxed);
                             locked(&broken).push(found);

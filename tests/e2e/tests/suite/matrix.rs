@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use e2e::crash::ledger::Ledger;
-use e2e::crash::{Plan, live};
+use e2e::crash::{Plan, live, seed_or};
 use wf_store::failpoint::PLACES;
 
 const DEATHS: u64 = 100;
@@ -20,11 +20,9 @@ fn l1_6_k8_a_hundred_deaths_with_a_broker_too() {
     a_hundred_deaths(0xB05, true);
 }
 
-/// `WF_CRASH_SEED` begins another life with the same rules.
 fn a_hundred_deaths(seed: u64, with_nats: bool) {
-    let seed = std::env::var("WF_CRASH_SEED").map_or(seed, |text| text.parse().expect("a number"));
     let ledger = Ledger::default();
-    let plan = Plan { seed, deaths: DEATHS, with_nats, power: None, config: "", end: None };
+    let plan = Plan { seed: seed_or(seed), deaths: DEATHS, with_nats, power: None, end: None };
     if let Err(broken) = live(&plan, &ledger) {
         panic!("{broken}");
     }

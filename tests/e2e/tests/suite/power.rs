@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use e2e::api::Api;
 use e2e::crash::check::whole;
 use e2e::crash::ledger::Ledger;
-use e2e::crash::{Plan, live};
+use e2e::crash::{Plan, live, seed_or};
 use e2e::models::one_task;
 use e2e::node::{Setup, run, wf};
 use e2e::power::{DATA, Power};
@@ -23,7 +23,7 @@ const NORMAL: &str = "[sqlite]\ndurability = \"normal\"";
 #[test]
 fn l1_6_k8_thirty_losses_of_power_lose_nothing_that_was_answered() {
     let ledger = Ledger::default();
-    let plan = Plan { seed: 0x0FF, deaths: LOSSES, with_nats: false, power: Some(Power::new()), config: "", end: None };
+    let plan = Plan { seed: seed_or(0x0FF), deaths: LOSSES, with_nats: false, power: Some(Power::new()), end: None };
     if let Err(broken) = live(&plan, &ledger) {
         panic!("{broken}");
     }
@@ -103,7 +103,7 @@ fn answered(api: &Api) {
 #[test]
 fn s1_a_disk_that_lies_is_caught() {
     let ledger = Ledger::default();
-    let plan = Plan { seed: 3, deaths: 12, with_nats: false, power: Some(Power::that_lies()), config: "", end: None };
+    let plan = Plan { seed: 3, deaths: 12, with_nats: false, power: Some(Power::that_lies()), end: None };
     let broken = live(&plan, &ledger).expect_err("lost work went unnoticed");
     assert!(!broken.faults.is_empty());
     std::fs::remove_dir_all(&broken.folder).unwrap();
