@@ -23,6 +23,7 @@ pub mod instances;
 pub mod jobs;
 pub mod messages;
 pub mod outbox;
+pub mod proofs;
 
 pub use code::Code;
 pub use problem::Problem;

@@ -15,6 +15,7 @@
 
 mod client;
 mod routes;
+mod proofs;
 mod types;
 mod explanation;
 mod worker;

@@ -39,6 +39,7 @@ pub struct Engine {
 
 /// What doors and actor both see.
 pub struct Shared {
+    pub partition: u16,
     pub store: Arc<dyn Store>,
     pub clock: Clock,
     pub replays: Replays,
@@ -83,6 +84,7 @@ impl Engine {
     pub async fn open(store: Arc<dyn Store>, options: Options) -> Result<Engine, EngineError> {
         let opened = store.open(options.partition).await?;
         let shared = Arc::new(Shared {
+            partition: options.partition,
             clock: Clock::new(options.clock, opened.head.clock, opened.head.last_time),
             last_time: AtomicI64::new(opened.head.last_time),
             store,
@@ -152,6 +154,10 @@ impl Engine {
         })?;
         // Every envelope is answered, unless the actor died with it: then nobody knows.
         rendered(answer.await.unwrap_or(Reply::Refused(Refusal::OutcomeUnknown)), render)
+    }
+
+    pub fn partition(&self) -> u16 {
+        self.shared.partition
     }
 
     /// For reads of committed data.

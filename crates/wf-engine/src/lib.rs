@@ -11,6 +11,8 @@ mod actor;
 mod intake;
 mod partition;
 mod decided;
+mod advance;
+mod chain;
 mod publish;
 mod turn;
 
@@ -25,6 +27,8 @@ mod own_work;
 mod due;
 mod recovery;
 mod polls;
+
+pub mod proof;
 
 mod inflight;
 mod replays;

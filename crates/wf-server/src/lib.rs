@@ -22,7 +22,7 @@ mod openapi;
 mod page;
 mod params;
 
-pub use app::App;
+pub use app::{App, Folder, Scratch, ScratchStore};
 pub use auth::{ApiKey, Auth, AuthError, Role};
 pub use keys::{IdempotencyConfig, RouteRule};
 pub use metrics::recorder;

@@ -85,8 +85,12 @@ pub const SET_CLOCK: Route = put("/api/v1/clock", Permission::Operate);
 pub const THAW_CLOCK: Route =
     Route { method: "DELETE", media: Media::None, ..put("/api/v1/clock", Permission::Operate) };
 
+pub const PROVE_REPLAY: Route = read("/api/v1/proofs/replay", Permission::Operate);
+pub const PROVE_TABLES: Route = read("/api/v1/proofs/tables", Permission::Operate);
+pub const PROVE_AUDIT: Route = read("/api/v1/proofs/audit", Permission::Operate);
+
 /// Those that a credential guards.
-pub const ROUTES: [&Route; 28] = [
+pub const ROUTES: [&Route; 31] = [
     &DEPLOY,
     &DEFINITIONS,
     &DEFINITION,
@@ -115,4 +119,7 @@ pub const ROUTES: [&Route; 28] = [
     &EXPLAIN,
     &SET_CLOCK,
     &THAW_CLOCK,
+    &PROVE_REPLAY,
+    &PROVE_TABLES,
+    &PROVE_AUDIT,
 ];

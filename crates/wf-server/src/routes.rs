@@ -21,6 +21,7 @@ pub(crate) mod jobs;
 pub(crate) mod messages;
 pub(crate) mod outbox;
 pub(crate) mod problems;
+pub(crate) mod proofs;
 pub(crate) mod unknown;
 
 pub(crate) fn documented() -> OpenApiRouter<Shared> {
@@ -50,6 +51,9 @@ pub(crate) fn documented() -> OpenApiRouter<Shared> {
         .routes(routes!(idempotency::get))
         .routes(routes!(explain::get))
         .routes(routes!(clock::set, clock::thaw))
+        .routes(routes!(proofs::replay))
+        .routes(routes!(proofs::tables))
+        .routes(routes!(proofs::audit))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))
         .routes(routes!(health::metrics))

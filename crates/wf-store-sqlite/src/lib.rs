@@ -13,6 +13,7 @@ mod checkpoint;
 
 mod readers;
 mod load;
+mod ledger;
 mod lists;
 mod outbox;
 mod uses;
@@ -21,4 +22,4 @@ mod trace;
 mod migrate;
 mod sql;
 
-pub use open::{Durability, OpenError, Options, SqliteStore};
+pub use open::{Durability, OpenError, Options, SqliteStore, read_only};

@@ -91,7 +91,9 @@ mod tests {
                 .unwrap()
                 .map(Result::unwrap)
                 .collect();
-            let bad = steps.iter().any(|step| step.starts_with("SCAN") || step.contains("TEMP B-TREE"));
+            // Whole tables in the order in which they stand.
+            let scans = |step: &String| step.starts_with("SCAN") && !name.starts_with("all_") && *name != "standing";
+            let bad = steps.iter().any(|step| scans(step) || step.contains("TEMP B-TREE"));
             let may = MAY_SCAN.contains(name) || name.starts_with("scan_events") || name.starts_with("sweep_");
             assert!(!bad || may, "{name}: {steps:?}");
         }
@@ -106,7 +108,9 @@ mod tests {
                 let reads = text.starts_with("SELECT");
                 let appends =
                     text.starts_with(&format!("INSERT INTO {log}")) && text.contains("ON CONFLICT DO NOTHING");
-                assert!(reads || appends, "{name} touches {log}");
+                // An operator's explicit act, of what is kept elsewhere.
+                let archives = *name == "archive_log" && *log == "COMMAND_LOG";
+                assert!(reads || appends || archives, "{name} touches {log}");
             }
         }
     }

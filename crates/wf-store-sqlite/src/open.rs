@@ -1,6 +1,7 @@
 //! What makes a store: the directory, its lock, the connections and the threads over them; what ends them in order.
 //! It knows pragmas and nothing of rows. Next: `store.rs`, the contract over these parts.
 
+use std::cmp::Ordering;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::checkpoint::{self, Checkpointer, WAL_BYTES_KEPT};
+use crate::ledger::SqliteLedger;
 use crate::migrate;
 use crate::readers::{Readers, SpawnError};
 use crate::sql::{CACHE_CAPACITY, Sql, Statements};
@@ -29,6 +31,8 @@ pub enum Durability {
     Full,
     /// What was answered survives the process, not a loss of power.
     Normal,
+    /// Nothing waits for the disk: for scratch stores that are thrown away, such as a replay's.
+    Scratch,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +48,14 @@ pub enum OpenError {
         dir.display()
     )]
     Newer { dir: PathBuf, found: u32, known: u32 },
+    #[error(
+        "read the store in {}: an older version of this program made it (schema {found}, this one reads {known}); \
+         a start of the server brings it up to date",
+        dir.display()
+    )]
+    Older { dir: PathBuf, found: u32, known: u32 },
+    #[error("read the data directory {}: there is no store in it", dir.display())]
+    Nothing { dir: PathBuf },
     #[error("open the store in {}: {source}", dir.display())]
     Sqlite { dir: PathBuf, source: rusqlite::Error },
     #[error("start the threads of the store: {0}")]
@@ -60,6 +72,7 @@ pub struct SqliteStore {
     pub(crate) readers: Readers,
     pub(crate) checkpointer: Checkpointer,
     pub(crate) writer: Writer,
+    pub(crate) path: PathBuf,
     /// Held for the life of the store; the system lets go of it even if the process is killed.
     _lock: File,
 }
@@ -91,7 +104,23 @@ impl SqliteStore {
             SpawnError::Sqlite(source) => failed(source),
             SpawnError::Io(error) => OpenError::Threads(error),
         })?;
-        Ok(SqliteStore { readers, checkpointer, writer, _lock: lock })
+        Ok(SqliteStore { readers, checkpointer, writer, path, _lock: lock })
+    }
+}
+
+/// What stands in a data directory, also while a process works on it. Changes nothing and takes no lock.
+pub fn read_only(dir: &Path) -> Result<SqliteLedger, OpenError> {
+    let path = dir.join(FILE);
+    let failed = |source| OpenError::Sqlite { dir: dir.to_owned(), source };
+    if !path.is_file() {
+        return Err(OpenError::Nothing { dir: dir.to_owned() });
+    }
+    let connection = open_reader(&path).map_err(failed)?;
+    let found = migrate::version(&connection).map_err(failed)?;
+    match found.cmp(&migrate::VERSION) {
+        Ordering::Equal => Ok(SqliteLedger::over(connection)),
+        Ordering::Greater => Err(OpenError::Newer { dir: dir.to_owned(), found, known: migrate::VERSION }),
+        Ordering::Less => Err(OpenError::Older { dir: dir.to_owned(), found, known: migrate::VERSION }),
     }
 }
 
@@ -160,7 +189,7 @@ fn open_checkpointer(path: &Path, durability: Durability) -> rusqlite::Result<Co
     Ok(connection)
 }
 
-fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
+pub(crate) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_handler(Some(wait_for_lock))?;
@@ -173,6 +202,7 @@ fn set_common(connection: &Connection, durability: Durability, cache_kib: i32) -
     let synchronous = match durability {
         Durability::Full => "FULL",
         Durability::Normal => "NORMAL",
+        Durability::Scratch => "OFF",
     };
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "cache_size", -cache_kib)?;

@@ -1,11 +1,13 @@
 //! What every store must do, as named cases over a fresh store each. A third party's store runs them as well:
 //! `run_all(|| async { Arc::new(MyStore::create().await) as Arc<dyn Store> }).await`. It knows no store and no runtime.
-//! Next: `conformance/world.rs`, then `commits.rs`, `rows.rs`, `ranges.rs`, `records.rs`, `messages.rs`, `lists.rs`, `uses.rs`, `trace.rs`.
+//! Next: `conformance/world.rs`, then `commits.rs`, `rows.rs`, `ranges.rs`, `records.rs`, `messages.rs`, `ledger.rs`, `lists.rs`, `uses.rs`,
+//! `trace.rs`.
 
 pub mod samples;
 pub mod world;
 
 mod commits;
+mod ledger;
 mod lists;
 mod messages;
 mod ranges;
@@ -78,6 +80,12 @@ pub fn cases() -> Vec<(&'static str, Case)> {
             an_operator_ships_again,
             sinks_are_counted,
             old_shipped_messages_are_swept,
+        ],
+        ledger: [
+            it_tells_where_the_partition_stands,
+            logs_are_read_by_position,
+            every_row_is_visited_once,
+            a_frozen_ledger_sees_one_state,
         ],
         lists: [
             audit_is_read_by_position_and_tenant,

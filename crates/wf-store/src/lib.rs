@@ -7,6 +7,7 @@ pub mod store;
 pub mod query;
 pub mod trace;
 pub mod outbox;
+pub mod ledger;
 pub mod codec;
 pub mod failpoint;
 
@@ -14,6 +15,7 @@ pub mod memory;
 pub mod conformance;
 
 pub use batch::*;
+pub use ledger::*;
 pub use load::*;
 pub use outbox::*;
 pub use query::*;

@@ -3,6 +3,7 @@
 //! Next: `memory/commit.rs`, the transaction; then `memory/outbox.rs` and `memory/lists.rs`.
 
 mod commit;
+mod ledger;
 mod lists;
 mod load;
 mod outbox;
@@ -17,6 +18,7 @@ use wf_core::{Key, Millis, RangeId, Row, RowId, SortKey};
 use wf_idempotency::record::Record;
 
 use crate::batch::*;
+use crate::ledger::Ledger;
 use crate::load::{Loaded, Needs};
 use crate::memory::outbox::Shipment;
 use crate::outbox::{Claim, Mark, OutboxId, OutboxRow, OutboxStats};
@@ -25,7 +27,7 @@ use crate::store::*;
 
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
     control: Mutex<Control>,
 }
 
@@ -60,7 +62,7 @@ struct Control {
 }
 
 /// Everything that is durable.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct State {
     partitions: BTreeMap<u16, Partition>,
     rows: BTreeMap<RowId, Row>,
@@ -190,6 +192,10 @@ impl Store for MemoryStore {
 
     fn idle(&self) -> Later<'_, Result<(), StoreError>> {
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn ledger(&self, partition: u16) -> Later<'_, Result<Box<dyn Ledger>, StoreError>> {
+        Box::pin(async move { Ok(ledger::of(self.state.clone(), partition)) })
     }
 
     fn record(&self, id: RecordId) -> Later<'_, Result<Option<Arc<Record>>, StoreError>> {

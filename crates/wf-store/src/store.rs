@@ -8,6 +8,7 @@ use std::sync::Arc;
 use wf_core::{Key, Millis};
 
 use crate::batch::{Batch, Fence, Head, RecordId};
+use crate::ledger::Ledger;
 use crate::load::{Loaded, Needs};
 use crate::outbox::{Claim, Mark, OutboxRow, OutboxStats};
 use crate::query::*;
@@ -70,6 +71,9 @@ pub trait Store: Trace + Send + Sync + 'static {
     fn sweep(&self, now: Millis, rows_max: usize) -> Later<'_, Result<usize, StoreError>>;
     /// Moves what was committed out of the write-ahead log when nothing else is to be done.
     fn idle(&self) -> Later<'_, Result<(), StoreError>>;
+
+    /// Everything that stands, in order: for replays, checks and exports.
+    fn ledger(&self, partition: u16) -> Later<'_, Result<Box<dyn Ledger>, StoreError>>;
 
     // Reads of committed data, in short transactions.
     /// A committed record, for the one answer that may bypass the actor.

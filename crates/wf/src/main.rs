@@ -7,6 +7,7 @@ mod node;
 mod commands;
 mod demo;
 mod bench;
+mod proofs;
 
 mod output;
 mod hints;

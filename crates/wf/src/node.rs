@@ -15,6 +15,7 @@ use crate::cli::{NodeArgs, ServerArgs};
 use crate::config::{self, Config, StoreChoice};
 use crate::output::{self, Done, Failure};
 use crate::process::{READY, stop_signal, survive_file_limits};
+use crate::proofs::FolderScratch;
 use crate::{hints, logs};
 
 /// The first secret of a store; records carry its number, so that another may follow.
@@ -62,6 +63,7 @@ async fn serve(config: &Config, with_hints: bool) -> Done {
         mac_key_id: MAC_KEY_ID,
         messages_dedup_ms: config.dedup_ms,
         metrics: Some(metrics),
+        scratch: Some(Arc::new(FolderScratch::of(&config.data))),
     };
     tracing::info!(url, data = %config.data.display(), "ready");
     output::print(&format!("{READY}{url}"))?;

@@ -86,7 +86,16 @@ async fn app_of(options: Options, auth: Auth, idempotency: IdempotencyConfig) ->
 
 async fn app_on(store: Arc<MemoryStore>, options: Options, auth: Auth, idempotency: IdempotencyConfig) -> App {
     let engine = Engine::open(store, options).await.unwrap();
-    App { engine, auth, idempotency, mac_secret: [7; 32], mac_key_id: 1, messages_dedup_ms: 86_400_000, metrics: None }
+    App {
+        engine,
+        auth,
+        idempotency,
+        mac_secret: [7; 32],
+        mac_key_id: 1,
+        messages_dedup_ms: 86_400_000,
+        metrics: None,
+        scratch: None,
+    }
 }
 
 impl Service {

@@ -144,6 +144,10 @@ impl Stage {
 }
 
 impl Store for Stage {
+    fn ledger(&self, partition: u16) -> Later<'_, Result<Box<dyn Ledger>, StoreError>> {
+        self.inner.ledger(partition)
+    }
+
     fn open(&self, partition: u16) -> Later<'_, Result<Opened, StoreError>> {
         Box::pin(async move {
             self.opens.fetch_add(1, Ordering::Relaxed);
