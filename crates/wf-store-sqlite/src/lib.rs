@@ -21,5 +21,7 @@ mod trace;
 
 mod migrate;
 mod sql;
+mod backup;
 
+pub use backup::{Contents, CopyError, PAUSED_FILE, backup, restore};
 pub use open::{Durability, OpenError, Options, SqliteStore, read_only};

@@ -124,14 +124,14 @@ pub fn read_only(dir: &Path) -> Result<SqliteLedger, OpenError> {
     }
 }
 
-const FILE: &str = "wf.db";
+pub(crate) const FILE: &str = "wf.db";
 /// Not more: whenever a page splits out of order, SQLite walks its whole cache at COMMIT (while the database is below
 /// 1 GiB), and measured here a larger one gained nothing above that either.
 const WRITER_CACHE_KIB: i32 = 16 * 1024;
 const LOCK_FILE: &str = "wf.lock";
 
 /// SQLite itself would let two processes write in turns; the fence would then depose them in turns.
-fn lock(dir: &Path) -> Result<File, OpenError> {
+pub(crate) fn lock(dir: &Path) -> Result<File, OpenError> {
     let not_writable = |source| OpenError::NotWritable { dir: dir.to_owned(), source };
     let path = dir.join(LOCK_FILE);
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);

@@ -24,6 +24,10 @@ pub enum Command {
     Dev(NodeArgs),
     /// Server as configured by wf.toml, environment and flags
     Server(ServerArgs),
+    /// Copies the store into one file, checked and on the disk; also while a server runs on it
+    Backup(BackupArgs),
+    /// Makes a store from a backup; it ships nothing until you say so
+    Restore(RestoreArgs),
     /// The whole story in one run, checking itself: repeats, crashes, late workers, and each effect once
     Demo(DemoArgs),
     /// Deploys BPMN files, all or none
@@ -91,6 +95,38 @@ pub struct ServerArgs {
     /// Only checks the configuration, and lists everything that is wrong with it
     #[arg(long)]
     pub check: bool,
+}
+
+/// Which store, where no server is asked.
+#[derive(Args, Debug)]
+pub struct StoreArgs {
+    /// Folder of the embedded store [default: ./wf-data]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Configuration that names the folder [default: ./wf.toml where there is one]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// How results are shown
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+#[derive(Args, Debug)]
+pub struct BackupArgs {
+    /// The file to make; one that is there is not written over
+    #[arg(long, value_name = "FILE")]
+    pub to: PathBuf,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct RestoreArgs {
+    /// What `wf backup` made
+    #[arg(long, value_name = "FILE")]
+    pub from: PathBuf,
+    #[command(flatten)]
+    pub store: StoreArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -1,5 +1,5 @@
-//! A node put together: configuration → store → engine → shipper → server. The one place that names a concrete store.
-//! It decides nothing about requests. From here the path goes to `wf_server::Server::serve`.
+//! A node put together: configuration → store → engine → shipper → server. With `backup.rs` the one place that
+//! names a concrete store. It decides nothing about requests. From here the path goes to `wf_server::Server::serve`.
 
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use wf_store_sqlite::SqliteStore;
 use crate::cli::{NodeArgs, ServerArgs};
 use crate::config::{self, Config, StoreChoice};
 use crate::output::{self, Done, Failure};
+use crate::paused::Pausable;
 use crate::process::{READY, stop_signal, survive_file_limits};
 use crate::proofs::FolderScratch;
 use crate::{hints, logs};
@@ -108,7 +109,10 @@ fn engine_options(config: &Config) -> wf_engine::Options {
 }
 
 fn start_shipper(config: &Config, store: &Arc<dyn Store>, engine: &Engine) -> Result<Shipper, Failure> {
-    let built = config.sinks.iter().map(|sink| Ok((sink.clone(), wf_ship::build(sink)?)));
+    let built = config.sinks.iter().map(|sink| {
+        let pausable: Arc<dyn wf_ship::Sink> = Arc::new(Pausable::new(wf_ship::build(sink)?, &config.data));
+        Ok((sink.clone(), pausable))
+    });
     let sinks = built.collect::<Result<Vec<_>, wf_ship::SinkError>>().map_err(Failure::usage)?;
     let (clock, filled) = (engine.clone(), engine.clone());
     let clock = Arc::new(move || clock.now());
@@ -126,7 +130,7 @@ async fn mac_secret(store: &dyn Store) -> Result<[u8; 32], Failure> {
     store.secret("mac", fresh).await.map_err(Failure::work)
 }
 
-fn now_ms() -> i64 {
+pub fn now_ms() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

@@ -1,12 +1,15 @@
 //! What end-to-end tests share: the programs under test, started on private ports and in folders of their own.
 //! It promises nothing about what they answer; that stands in the tests. Next: `node.rs` starts the binary, `api.rs` and
-//! `http.rs` speak to it, `nats.rs` is a broker of one's own, `models.rs` what is deployed.
+//! `http.rs` speak to it, `nats.rs` is a broker of one's own, `provider.rs` a payment provider, `proxy.rs` a bad line between
+//! a client and a node, `models.rs` what is deployed.
 
 pub mod api;
 pub mod http;
 pub mod models;
 pub mod nats;
 pub mod node;
+pub mod provider;
+pub mod proxy;
 
 use std::io::Read;
 use std::net::TcpStream;

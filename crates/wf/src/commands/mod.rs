@@ -48,9 +48,13 @@ pub async fn run(command: Command) -> Done {
         Command::Log(args) => match args.command {
             LogCommand::Archive(args) => proofs::archive(args).await,
         },
-        Command::Dev(_) | Command::Server(_) | Command::Demo(_) | Command::Bench(_) | Command::BenchBare(_) => {
-            Err(Failure::usage("this command is no client"))
-        }
+        Command::Dev(_)
+        | Command::Server(_)
+        | Command::Backup(_)
+        | Command::Restore(_)
+        | Command::Demo(_)
+        | Command::Bench(_)
+        | Command::BenchBare(_) => Err(Failure::usage("this command is no client")),
     }
 }
 

@@ -14,7 +14,7 @@ const TOKEN: &str = "t0k3n-that-nobody-may-read";
 const WRONG_TOKEN: &str = "an-old-t0k3n";
 const SECRET: &str = "whsec_c2lnbmVkIHdpdGggdGhpcw==";
 
-/// Everything that is counted happens once; `wf_outbox_dedup_drops_total` needs a broker's word: `bus.rs`.
+/// Everything that is counted happens once; `wf_outbox_dedup_drops_total` needs a broker's word: `scenarios/` (S9).
 #[test]
 fn t2_metrics_have_the_promised_names_and_count_what_happened() {
     let receiver = Receiver::start(|_| 200);
