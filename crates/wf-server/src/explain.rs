@@ -288,7 +288,7 @@ impl Search<'_> {
         self.repeats_since(oldest, requests).await?;
         let subjects = self.subjects();
         self.repeats_since(begun, subjects).await?;
-        self.found.repeats.sort_by_key(|(_, row)| row.first);
+        self.found.repeats.sort_by_key(|(_, row)| (row.first, row.kind));
         Ok(())
     }
 
