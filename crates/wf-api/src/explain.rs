@@ -260,7 +260,15 @@ pub fn tell(found: Found, now: Millis) -> ExplainOut {
     let first_seen = record.map(|record| record.created_ms).or(command_time).or(first_repeat);
     let jobs = jobs_of(&found);
     let key_hash = found.key_hash();
-    let is_cut = [jobs.len(), found.story.events.len(), found.outbox.len(), found.repeats.len()];
+    let story = &found.story;
+    let is_cut = [
+        jobs.len(),
+        story.messages.len(),
+        story.events.len(),
+        found.outbox.len(),
+        found.repeats.len(),
+        found.instances.len(),
+    ];
     ExplainOut {
         key_hash: key_hash.map(|hash| hex(&hash)),
         state: state_of(found.filed.as_ref(), now),

@@ -62,7 +62,9 @@ const SWEPT: &str = "key: its record was swept after its time, and with it finge
 const NO_KEY: &str = "key: the request came without an Idempotency-Key";
 const KEY_GONE: &str = "key: its record was swept after its time, or it was filed under a time to live that is no longer \
     configured; asked for by the key itself it may still be found";
-const NO_COMMAND: &str = "command: the request changed nothing, so it took no place in the log";
+const NO_COMMAND: &str =
+    "command: the request changed nothing, so it took no place in the log; or it was archived since";
+const ARCHIVED: &str = "command and key: no longer in the log, from which the oldest commands were archived";
 const PUBLICATION_GONE: &str = "command: the publication is not found under the messages.dedup_ms of now";
 
 struct Search<'a> {
@@ -106,6 +108,9 @@ impl Search<'_> {
         self.found.instance = Some(detail);
         self.found.instances = vec![key];
         self.found.command = self.logged(Which::Position(started)).await?.pop();
+        if self.found.command.is_none() {
+            self.is_unknown(ARCHIVED);
+        }
         self.find_key().await
     }
 
@@ -283,7 +288,7 @@ impl Search<'_> {
         self.repeats_since(oldest, requests).await?;
         let subjects = self.subjects();
         self.repeats_since(begun, subjects).await?;
-        self.found.repeats.sort_by_key(|(_, row)| row.first);
+        self.found.repeats.sort_by_key(|(_, row)| (row.first, row.kind));
         Ok(())
     }
 

@@ -28,7 +28,7 @@ WHERE id >= ?1 AND id < ?2 AND tenant = ?3 AND verb = ?4
 LIMIT ?5;
 
 -- All rows are passed, so that the reader can stop after a bounded number of them.
--- name: scan_trail
+-- name: scan_of_instance
 SELECT position, tenant = ?1 AND instr(events, ?2) > 0
 FROM audit_log
 WHERE position >= ?3 AND position <= ?4

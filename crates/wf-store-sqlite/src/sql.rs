@@ -101,7 +101,7 @@ statements! {
     }
     "trace.sql": {
         GetFiled = "get_filed", FiledAt = "filed_at", LoggedId = "logged_id", LoggedPosition = "logged_position",
-        LoggedAt = "logged_at", ScanTrail = "scan_trail", OutboxOf = "outbox_of", NextMinute = "next_minute",
+        LoggedAt = "logged_at", ScanOfInstance = "scan_of_instance", OutboxOf = "outbox_of", NextMinute = "next_minute",
         RepeatsOf = "repeats_of",
     }
 }

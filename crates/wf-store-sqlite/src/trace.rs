@@ -128,7 +128,7 @@ fn trail(reader: &Reader, query: &TrailQuery) -> Result<Trail, StoreError> {
         let found = reader.snapshot(|statements| {
             let until = i64::try_from(query.until).unwrap_or(i64::MAX);
             let params = params![query.tenant, root, sql_key(from), until, limit(rows_max + 1)];
-            let found = all(statements, Sql::ScanTrail, params, |row| Ok((key_of(row.get(0)?), row.get(1)?)))?;
+            let found = all(statements, Sql::ScanOfInstance, params, |row| Ok((key_of(row.get(0)?), row.get(1)?)))?;
             trail.next = take_trail(statements, query, &mut trail.rows, &found[..found.len().min(rows_max)])?;
             Ok(found)
         })?;

@@ -1,6 +1,7 @@
 //! What every store must do, as named cases over a fresh store each. A third party's store runs them as well:
 //! `run_all(|| async { Arc::new(MyStore::create().await) as Arc<dyn Store> }).await`. It knows no store and no runtime.
-//! Next: `conformance/world.rs`, then `commits.rs`, `rows.rs`, `ranges.rs`, `records.rs`, `messages.rs`, `ledger.rs`, `lists.rs`, `uses.rs`, `trace.rs`.
+//! Next: `conformance/world.rs`, then `commits.rs`, `rows.rs`, `ranges.rs`, `records.rs`, `messages.rs`, `ledger.rs`, `lists.rs`, `uses.rs`,
+//! `trace.rs`.
 
 pub mod samples;
 pub mod world;

@@ -215,7 +215,7 @@ fn f6_l1_8_odd_keys_are_explained_and_other_tenants_learn_nothing() {
 /// K7: after its time the record goes; what is left is told, and what is not.
 #[test]
 fn k7_a_swept_key_says_what_is_no_longer_known() {
-    let setup = Setup::new().test_clock().config("[idempotency]\nsweep_ms = 50");
+    let setup = Setup::new().test_clock().config("[idempotency]\nsweep_ms = 100");
     let node = setup.start();
     let api = &node.api;
     api.deploy(&one_task("one", "work")).answer().expect(201);
