@@ -3,17 +3,18 @@
 
 use std::sync::Arc;
 
-use wf_store::memory::MemoryStore;
+use wf_core::{Key, ids};
+use wf_store::Store;
 
 use crate::checks::history::History;
-use crate::world::World;
+use crate::world::{PARTITION, World};
 
 /// What was, and what of it was kept.
 pub struct Lost {
     pub all: History,
     pub kept: History,
-    /// As it was when it was made.
-    pub backup: MemoryStore,
+    /// The first key that the backup had not given.
+    pub key: Key,
 }
 
 /// The slowest commit has arrived by then, or never does.
@@ -34,6 +35,6 @@ pub async fn burn(world: Arc<World>) {
     let all = History::of(&world.store()).await;
     world.say("operator", format_args!("the disk burns at {}", all.position()));
     world.settle_clocks(CLOCK_AHEAD_MS);
-    let restored = backup.backup();
-    world.restore(restored, Lost { all, kept, backup });
+    let head = backup.backup().open(PARTITION).await.map(|opened| opened.head).unwrap_or_default();
+    world.restore(backup, Lost { all, kept, key: ids::key(PARTITION, head.next_counter) });
 }

@@ -129,8 +129,12 @@ impl SimStore {
             self.say(&batch, "was lost with its sender");
             std::future::pending().await
         }
-        let fate = if self.world.facts().is_poisoned(&batch) { Fate::Rejected } else { self.fate() };
-        let result = self.meet(fate, &batch).await;
+        let is_poisoned = self.world.facts().is_poisoned(&batch);
+        let fate = if is_poisoned { Fate::Rejected } else { self.fate() };
+        let result = match is_poisoned {
+            true => Err(CommitError::Rejected("it was poisoned".to_owned())),
+            false => self.meet(fate, &batch).await,
+        };
         self.say(&batch, &format!("{fate:?}: {}", ending(&result)));
         self.travel().await;
         self.unless_dead().await;

@@ -132,7 +132,7 @@ async fn do_job(world: &Arc<World>, job: &Given) -> Done {
 
 async fn fail(world: &Arc<World>, job: &Given) {
     let body = json!({"worker": job.worker, "lease": job.lease.to_string(), "message": "no",
-        "retryBackoffMs": world.one_of(&[0, 500])});
+        "backoffMs": world.one_of(&[0, 500])});
     let body = body.to_string();
     let key = world.chance(300).then(|| format!("fail-{}-{}", job.job, job.lease));
     let call = Call { actor: job.worker.clone(), route: Route::Fail(job.job), body, key };

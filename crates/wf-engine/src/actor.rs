@@ -232,7 +232,8 @@ impl Actor {
     fn next_wake(&self) -> Instant {
         let now = Instant::now();
         let mut wake = now + TICK;
-        if let Some(end) = self.polls.next_end() {
+        // A turn that must stay alone takes no answer to a poll: waking for one would be waking again and again.
+        if let Some(end) = self.polls.next_end().filter(|_| !self.turn.is_alone) {
             wake = wake.min(end);
         }
         if self.committing.is_some() {

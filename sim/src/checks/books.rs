@@ -34,14 +34,14 @@ pub fn audit(scene: &Scene<'_>) -> Findings {
         wrong.extend(derived_id(command));
         (last, time) = (position, command.time);
     }
-    let executed: Vec<u64> = scene.now.commands.iter().map(|command| command.position).collect();
-    if executed != scene.now.audited {
-        wrong.push(format!(
-            "{} commands and {} audit rows, not at the same positions",
-            executed.len(),
-            scene.now.audited.len()
-        ));
+    let executed: BTreeSet<u64> = scene.now.commands.iter().map(|command| command.position).collect();
+    let audited: BTreeSet<u64> = scene.now.audited.iter().copied().collect();
+    if audited.len() != scene.now.audited.len() {
+        wrong.push("a position has two audit rows".to_owned());
     }
+    let without = scene.now.commands.iter().filter(|command| !audited.contains(&command.position));
+    wrong.extend(without.map(|command| format!("{} at {} has no audit row", command.verb, command.position)));
+    wrong.extend(audited.difference(&executed).map(|position| format!("the audit row at {position} has no command")));
     wrong
 }
 

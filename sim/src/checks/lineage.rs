@@ -10,7 +10,7 @@ pub fn restore(scene: &Scene<'_>) -> Findings {
     if let Some(lost) = scene.lost {
         let kept = lost.kept.position();
         wrong.extend(reused_events(&lost.all, scene.now, kept));
-        wrong.extend(reused_keys(&lost.all, scene.now, &lost.kept));
+        wrong.extend(reused_keys(&lost.all, scene.now, lost.key));
         let positions: BTreeSet<u64> = behind(&lost.all, kept).map(|event| event.position).collect();
         let again = behind(scene.now, kept).find(|event| positions.contains(&event.position));
         wrong.extend(again.map(|event| format!("position {} is given again", event.position)));
@@ -32,13 +32,10 @@ fn reused_events(lost: &History, now: &History, kept: u64) -> Findings {
 }
 
 /// A key that was first seen in the lost history is nobody else's.
-fn reused_keys(lost: &History, now: &History, kept: &History) -> Findings {
-    let known: BTreeSet<u64> = kept.events.iter().map(|event| event.resource).collect();
+fn reused_keys(lost: &History, now: &History, first: u64) -> Findings {
     let fresh = |history: &History| -> BTreeSet<u64> {
-        let behind = behind(history, kept.position()).map(|event| event.resource);
-        behind.filter(|resource| *resource != 0 && !known.contains(resource)).collect()
+        history.events.iter().map(|event| event.resource).filter(|resource| *resource >= first).collect()
     };
-    // An epoch's event is about no key of its own; messages and instances are.
     fresh(lost).intersection(&fresh(now)).map(|key| format!("key {key} is given again")).collect()
 }
 

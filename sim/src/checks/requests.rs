@@ -134,7 +134,9 @@ fn is_in_backup(scene: &Scene<'_>, errand: &Errand) -> bool {
 pub fn conflict(scene: &Scene<'_>) -> Findings {
     let mut wrong = Vec::new();
     for errand in &scene.facts.errands {
-        for heard in errand.misuses.iter().filter(|heard| is_alive(scene, errand, heard)) {
+        let has_record =
+            |heard: &&Heard| errand.answers.iter().any(|first| first.reply.is_done() && first.history == heard.history);
+        for heard in errand.misuses.iter().filter(has_record).filter(|heard| is_alive(scene, errand, heard)) {
             if heard.reply.code != "idempotency-conflict" {
                 wrong.push(format!("{} with another body: {} {}", errand.name, heard.reply.status, heard.reply.body));
             }
@@ -155,6 +157,11 @@ pub fn truth(scene: &Scene<'_>) -> Findings {
             wrong
                 .push(format!("{}: {effects} effects, and at most {} were possible", errand.name, errand.may_have_run));
         }
+    }
+    // The world's own mistake: a request that nobody would read.
+    for errand in &scene.facts.errands {
+        let unread = errand.answers.iter().find(|heard| heard.reply.code == "validation");
+        wrong.extend(unread.map(|heard| format!("{}: {}", errand.name, heard.reply.body)));
     }
     // Each poisoned command may be tried alone twice: in its batch, and once more.
     if scene.facts.internal_errors > 2 * scene.facts.poisons {
