@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 use wf_core::Millis;
-use wf_core::rows::{Definition, Incident, Job, Scope};
+use wf_core::rows::{Definition, Incident, Job, Scope, Text};
 use wf_idempotency::record::Record;
 use wf_store::memory::MemoryStore;
 use wf_store::*;
@@ -287,6 +287,10 @@ impl Store for SimStore {
         self.inner.idle()
     }
 
+    fn ledger(&self, partition: u16) -> Later<'_, Result<Box<dyn Ledger>, StoreError>> {
+        self.inner.ledger(partition)
+    }
+
     fn record(&self, id: RecordId) -> Later<'_, Result<Option<Arc<Record>>, StoreError>> {
         self.inner.record(id)
     }
@@ -334,5 +338,31 @@ impl Store for SimStore {
 
     fn gauges(&self) -> Later<'_, Result<Gauges, StoreError>> {
         self.inner.gauges()
+    }
+}
+
+impl Trace for SimStore {
+    fn filed(&self, id: RecordId) -> Later<'_, Result<Option<Filed>, StoreError>> {
+        self.inner.filed(id)
+    }
+
+    fn filed_at(&self, query: FiledQuery) -> Later<'_, Result<Vec<Filed>, StoreError>> {
+        self.inner.filed_at(query)
+    }
+
+    fn logged(&self, query: LoggedQuery) -> Later<'_, Result<Vec<Logged>, StoreError>> {
+        self.inner.logged(query)
+    }
+
+    fn trail(&self, query: TrailQuery) -> Later<'_, Result<Trail, StoreError>> {
+        self.inner.trail(query)
+    }
+
+    fn outbox_of(&self, tenant: Text, positions: Vec<u64>) -> Later<'_, Result<Vec<OutboxRow>, StoreError>> {
+        self.inner.outbox_of(tenant, positions)
+    }
+
+    fn repeats(&self, query: RepeatsQuery) -> Later<'_, Result<Repeats, StoreError>> {
+        self.inner.repeats(query)
     }
 }

@@ -43,6 +43,8 @@ struct StoredEvent<'a> {
 pub struct NumberedEvent {
     pub position: u64,
     pub n: u32,
+    /// The instance that it belongs to.
+    pub root: Option<Key>,
     pub event: EventOut,
 }
 
@@ -58,6 +60,7 @@ pub fn events_of(row: &AuditRow, instance: Option<Key>) -> Option<Vec<NumberedEv
 }
 
 fn number(row: &AuditRow, time: Millis, n: u32, stored: StoredEvent<'_>) -> NumberedEvent {
+    let root = stored.root.and_then(|root| root.parse().ok());
     let event = EventOut {
         event_id: event_id(row.partition, row.position, n),
         timestamp: Instant(time),
@@ -66,5 +69,5 @@ fn number(row: &AuditRow, time: Millis, n: u32, stored: StoredEvent<'_>) -> Numb
         resource: stored.resource,
         payload: stored.payload.to_owned(),
     };
-    NumberedEvent { position: row.position, n, event }
+    NumberedEvent { position: row.position, n, root, event }
 }

@@ -357,6 +357,11 @@ pub fn state_name(state: JobState) -> &'static str {
     }
 }
 
+/// The same again for the job at the same place of an instance that the same request started.
+pub fn lineage_key(lineage: &[u8; 16]) -> String {
+    format!("wf-lineage-{}", wf_idempotency::key::hex(lineage))
+}
+
 pub fn parse_state(text: &str) -> Option<JobState> {
     JobState::ALL.into_iter().find(|state| state_name(*state) == text)
 }

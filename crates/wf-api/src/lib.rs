@@ -16,12 +16,14 @@ pub mod variables;
 pub mod audit;
 pub mod clock;
 pub mod definitions;
+pub mod explain;
 pub mod idempotency;
 pub mod incidents;
 pub mod instances;
 pub mod jobs;
 pub mod messages;
 pub mod outbox;
+pub mod proofs;
 
 pub use code::Code;
 pub use problem::Problem;

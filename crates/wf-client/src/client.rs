@@ -118,6 +118,11 @@ impl Client {
         Call { client: self.clone(), request, answer: PhantomData }
     }
 
+    /// An answer that comes piece by piece, for as long as it takes.
+    pub(crate) async fn stream(&self, method: Method, url: Url) -> Result<reqwest::Response, reqwest::Error> {
+        self.http.request(method, url).send().await
+    }
+
     async fn attempt(&self, request: &Request) -> Result<reqwest::Response, reqwest::Error> {
         let timeout = Duration::from_secs(30) + request.held;
         let mut builder = self.http.request(request.method.clone(), request.url.clone()).timeout(timeout);
@@ -263,7 +268,7 @@ fn jittered(pause: Duration) -> Duration {
 }
 
 /// The innermost cause: the outermost says `error sending request`, which helps nobody.
-fn cause(error: &dyn std::error::Error) -> String {
+pub(crate) fn cause(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(inner) = innermost.source() {
         innermost = inner;

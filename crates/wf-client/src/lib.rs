@@ -15,12 +15,15 @@
 
 mod client;
 mod routes;
+mod proofs;
 mod types;
+mod explanation;
 mod worker;
 mod error;
 
 pub use client::{Call, Client, Credentials, Reply, Retry};
 pub use error::{ClientError, Problem};
+pub use explanation::*;
 pub use routes::InstanceFilter;
 pub use types::*;
 pub use worker::{Handler, Outcome, StepError, Summary, Task, Worker, WorkerOptions};

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Call, Client, Request};
 use crate::error::ClientError;
+use crate::explanation::{End, Explanation};
 use crate::fresh_key;
 use crate::types::*;
 
@@ -171,6 +172,11 @@ impl Client {
         let mut query = cursor_of(cursor);
         query.push(("hours", hours.to_string()));
         self.get(&["idempotency"], query)
+    }
+
+    /// The whole life of one request, asked for from one of its ends.
+    pub fn explain(&self, end: &End) -> Call<Explanation> {
+        self.get(&["explain"], vec![end.parameter()])
     }
 
     // The test clock; its routes ignore keys. Setting it to a time is repeatable, moving it on is not: see `advance`.

@@ -177,6 +177,22 @@ pub struct CompleteItem {
 }
 
 impl Command {
+    /// The engine makes it itself: nobody asked for it, and no tenant.
+    pub fn is_own(&self) -> bool {
+        matches!(
+            self,
+            Command::FireTimer { .. }
+                | Command::ExpireLease { .. }
+                | Command::EndBackoff { .. }
+                | Command::ExpireMessage { .. }
+                | Command::Continue { .. }
+                | Command::Quarantine { .. }
+                | Command::Purge { .. }
+                | Command::OpenEpoch { .. }
+                | Command::SetClock { .. }
+        )
+    }
+
     /// The verb, as the log and the metrics name it.
     pub fn verb(&self) -> &'static str {
         match self {

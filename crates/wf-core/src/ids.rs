@@ -12,8 +12,11 @@ pub type Millis = i64;
 pub const COUNTER_BITS: u32 = 51;
 /// 2026-01-01T00:00:00Z, the zero of epoch counters.
 pub const EPOCH_ZERO_MS: Millis = 1_767_225_600_000;
-/// Counters are lifted to seconds << this when a partition is opened: a million ids per second and more.
-pub const EPOCH_SHIFT: u32 = 20;
+/// Counters are lifted to milliseconds times this when a partition is opened: a million ids per second, and never fewer
+/// than the first version gave, which lifted by whole seconds.
+pub const EPOCH_IDS_PER_MS: u64 = 1_049;
+/// The version of this crate's behaviour, written into each epoch: a replay does as the version did that wrote the log.
+pub const SEMANTICS: u32 = 2;
 
 pub fn key(partition: u16, counter: u64) -> Key {
     (u64::from(partition) << COUNTER_BITS) | counter
@@ -24,10 +27,13 @@ pub fn partition_of(key: Key) -> u16 {
 }
 
 /// Where counters start in a newly opened epoch: a store that was restored from a backup never gives an id of the
-/// lost history to a different event.
-pub fn epoch_floor(now: Millis) -> u64 {
-    let seconds = (now - EPOCH_ZERO_MS).max(0) as u64 / 1000;
-    seconds << EPOCH_SHIFT
+/// lost history to a different event, not even within the second in which it was lost.
+pub fn epoch_floor(now: Millis, semantics: u32) -> u64 {
+    let ms = now.saturating_sub(EPOCH_ZERO_MS).max(0) as u64;
+    match semantics {
+        1 => (ms / 1_000) << 20,
+        _ => ms.saturating_mul(EPOCH_IDS_PER_MS),
+    }
 }
 
 /// 6 bytes time ‖ 10 bytes hash: time-ordered ids keep the unique index append-like.

@@ -21,8 +21,8 @@ pub(crate) fn own(walk: &mut Walk<'_, '_>, command: &Command) -> Run<Outcome> {
         Command::Continue { follow_up } => go_on(walk, *follow_up)?,
         Command::Quarantine { what, reason } => quarantine(walk, *what, reason)?,
         Command::Purge { before, rows_max } => purge(walk, *before, *rows_max)?,
-        Command::OpenEpoch { epoch, previous_position, .. } => {
-            walk.draft.lift_counter(ids::epoch_floor(walk.context.now));
+        Command::OpenEpoch { epoch, previous_position, semantics, .. } => {
+            walk.draft.lift_counter(ids::epoch_floor(walk.context.now, *semantics));
             let opened = What::EpochOpened { epoch: *epoch, previous_position: *previous_position };
             walk.draft.emit(0, 0, opened);
             true

@@ -92,10 +92,16 @@ fn start_subscriptions() {
 fn a_new_epoch_lifts_the_keys() {
     let mut world = World::with(&[("p", ONE)]);
     let before = world.start("p", "");
-    let (epoch, previous_position) = (2, world.position);
-    let command = Command::OpenEpoch { epoch, previous_position, previous_digest: [0; 16], semantics: 1 };
-    assert!(world.own(command));
-    let after = world.start("p", "");
-    assert_eq!(after, ids::key(crate::common::PARTITION, ids::epoch_floor(world.now)));
-    assert!(after > before);
+    for semantics in 1..=ids::SEMANTICS {
+        let (epoch, previous_position) = (2, world.position);
+        let command = Command::OpenEpoch { epoch, previous_position, previous_digest: [0; 16], semantics };
+        assert!(world.own(command));
+        let after = world.start("p", "");
+        assert_eq!(after, ids::key(crate::common::PARTITION, ids::epoch_floor(world.now, semantics)));
+        assert!(after > before);
+    }
+    for now in [ids::EPOCH_ZERO_MS, 1_800_000_000_999, 4_102_444_800_000] {
+        assert!(ids::epoch_floor(now, 2) >= ids::epoch_floor(now, 1), "a newer program lifts at least as far");
+    }
+    assert!(ids::epoch_floor(1_800_000_000_001, 2) > ids::epoch_floor(1_800_000_000_000, 2), "within a second too");
 }

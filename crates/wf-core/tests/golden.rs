@@ -232,9 +232,13 @@ fn deterministic_ids() {
     show("lineage", &ids::lineage(&[7; 16], "charge", 1));
     show("next lineage", &ids::lineage(&[7; 16], "charge", 2));
     show("key", &ids::key(3, 9).to_be_bytes());
-    show("epoch", &ids::epoch_floor(1_800_000_000_000).to_be_bytes());
+    show("epoch", &ids::epoch_floor(1_800_000_000_000, 1).to_be_bytes());
+    show("epoch 2", &ids::epoch_floor(1_800_000_000_000, 2).to_be_bytes());
     assert_eq!(ids::partition_of(ids::key(3, 9)), 3);
-    assert!(ids::key(4_095, ids::epoch_floor(4_102_444_800_000)) <= i64::MAX as u64, "keys fit until 2100");
+    assert!(
+        ids::key(4_095, ids::epoch_floor(4_102_444_800_000, ids::SEMANTICS)) <= i64::MAX as u64,
+        "keys fit until 2100"
+    );
     expect![[r#"
         hash a0968c014f3fc7bd1a7d9a8d1ad1177e
         other parts 405e183e2494cdbe2df89349cc0ffa5b
@@ -243,6 +247,7 @@ fn deterministic_ids() {
         next lineage 12b44707a4dc58dad09e8dd7b631443b
         key 0018000000000009
         epoch 00001f4190000000
+        epoch 2 00001f44cc496800
     "#]]
     .assert_eq(&lines);
 }

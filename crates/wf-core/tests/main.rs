@@ -11,6 +11,7 @@ mod errors;
 mod flow;
 mod golden;
 mod jobs;
+mod leases;
 mod messages;
 mod random;
 mod timers;

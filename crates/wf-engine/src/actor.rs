@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use wf_core::RangeId;
-use wf_store::{Batch, CommitError, Opened};
+use wf_store::{Batch, CommitError, Opened, failpoint};
 
 use crate::due::Place;
 use crate::engine::{End, EngineError, Shared};
@@ -330,6 +330,7 @@ impl Actor {
         self.partition.cache.next_layer();
         self.since = fence.new_position;
         let batch = turn.batch(fence, head, rows);
+        failpoint::hit("before-turn");
         let (store, sent) = (self.shared.store.clone(), batch.clone());
         let task = tokio::spawn(async move { store.commit(sent).await });
         self.committing = Some(Committing { turn, batch, begun: Instant::now(), task });
@@ -371,8 +372,12 @@ impl Actor {
         if !batch.log.is_empty() {
             self.skipped.clear();
         }
-        wf_store::failpoint::hit("before-answer");
+        if turn.opens_epoch {
+            failpoint::hit("after-epoch");
+        }
+        failpoint::hit("before-answer");
         self.clock_replies.extend(turn.release());
+        failpoint::hit("after-answer");
         if turn.is_quiet {
             self.release_clock();
         }

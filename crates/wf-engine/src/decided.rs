@@ -11,6 +11,7 @@ use wf_idempotency::record::Answer;
 use wf_store::codec::{events_to_json_each, logged_to_json};
 use wf_store::{AuditEntry, Needs, OutboxEntry, OutboxId, event_id};
 
+use crate::chain::{begin_row, link};
 use crate::options::{Chance, SinkRule};
 use crate::publish;
 use crate::request::{Refusal, Render};
@@ -87,11 +88,14 @@ fn finish(
         Actor::Client { render, .. } => render.map(|render| render(&outcome)),
         Actor::Engine => None,
     };
-    // A message that reached nobody changes no row, but it took a key and has its event.
-    let is_applied = matches!(outcome, Outcome::Done { applied: true } | Outcome::ClockSet { .. });
-    let takes_position = is_applied || !changes.rows.is_empty() || !changes.events.is_empty();
-    let filing = takes_position.then(|| file(around, command, context, actor, &changes));
+    let filing = takes_position(&outcome, &changes).then(|| file(around, command, context, actor, &changes));
     Decided { outcome, changes, answer, filing }
+}
+
+/// A message that reached nobody changes no row, but it took a key and has its event.
+pub fn takes_position(outcome: &Outcome, changes: &Changes) -> bool {
+    let is_applied = matches!(outcome, Outcome::Done { applied: true } | Outcome::ClockSet { .. });
+    is_applied || !changes.rows.is_empty() || !changes.events.is_empty()
 }
 
 fn file(around: &Around<'_>, command: &Command, context: &Context, actor: &Actor<'_>, changes: &Changes) -> Filing {
@@ -121,10 +125,12 @@ pub struct Stamp<'s> {
 }
 
 fn tell(filing: &mut Filing, around: &Around<'_>, context: &Context, name: Text, events: &[Event]) {
+    let id = |n| event_id(around.partition, context.position, n);
+    filing.chain = begin_row(&filing.chain, &id(1), context.now, &filing.tenant, &name);
     let mut n = 0;
     let json = events_to_json_each(events, |event| {
         n += 1;
-        filing.chain = link(&filing.chain, &event_id(around.partition, context.position, n), event);
+        filing.chain = link(&filing.chain, &id(n), event);
     });
     let tenant = filing.tenant.clone();
     let stamp = Stamp { partition: around.partition, position: context.position, time: context.now, tenant: &tenant };
@@ -160,13 +166,6 @@ fn publish_to_sinks(outbox: &mut Vec<OutboxEntry>, around: &Around<'_>, event: &
     }
 }
 
-/// The chain covers hashes of events, so that a payload can be erased and the chain still be verified.
-fn link(chain: &[u8; 32], event_id: &str, event: &str) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(chain).update(event_id.as_bytes()).update(blake3::hash(event.as_bytes()).as_bytes());
-    *hasher.finalize().as_bytes()
-}
-
 /// Whose event it is: the tenant of the first row concerned that has one, else of its instance.
 /// Retention drops rows of many tenants in one command: it is nobody's.
 fn tenant_of(base: &dyn Base, command: &Command, changes: &Changes) -> Text {
@@ -196,15 +195,24 @@ fn tenant_in(row: &Row) -> Option<Text> {
 /// The id of a command from outside: its key and the time of its record, or what the door made.
 pub fn request_id(time: Millis, tenant: &str, key: Option<&str>, nonce: &[u8; 16]) -> [u8; 16] {
     match key {
-        Some(key) => ids::command_id(time, &[b"request", tenant.as_bytes(), key.as_bytes(), &time.to_be_bytes()]),
+        Some(key) => keyed_id(time, tenant, key),
         None => ids::command_id(time, &[b"request", nonce]),
     }
 }
 
+/// The same for a key whose record was made at this time: so the log knows the command that the key stands for.
+pub fn keyed_id(time: Millis, tenant: &str, key: &str) -> [u8; 16] {
+    ids::command_id(time, &[b"request", tenant.as_bytes(), key.as_bytes(), &time.to_be_bytes()])
+}
+
 fn poisoned(verb: &str, panic: &(dyn std::any::Any + Send), chance: &Chance) -> Refusal {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    let text = panic_text(panic);
     let error_id = chance.error_id();
     tracing::error!(%error_id, verb, panic = text, "a command panicked; it changed nothing");
     Refusal::Internal { error_id }
+}
+
+pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }

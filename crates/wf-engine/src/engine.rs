@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use wf_core::Millis;
 use wf_idempotency::decide::{Policy, Verdict};
 use wf_idempotency::record::Answer;
-use wf_store::{RecordId, Store, StoreError, SuppressedKind};
+use wf_store::{RecordId, Store, StoreError, SuppressedKind, failpoint};
 
 use crate::actor::{self, Actor, Running};
 use crate::clock::Clock;
@@ -40,6 +40,7 @@ pub struct Engine {
 
 /// What doors and actor both see.
 pub struct Shared {
+    pub partition: u16,
     pub store: Arc<dyn Store>,
     pub clock: Clock,
     pub chance: Chance,
@@ -94,7 +95,9 @@ impl Engine {
         run: impl FnOnce(Running) -> Result<(), EngineError>,
     ) -> Result<Engine, EngineError> {
         let opened = store.open(options.partition).await?;
+        failpoint::hit("after-take");
         let shared = Arc::new(Shared {
+            partition: options.partition,
             clock: Clock::new(options.clock.clone(), opened.head.clock, opened.head.last_time),
             last_time: AtomicI64::new(opened.head.last_time),
             chance: options.chance.clone(),
@@ -165,6 +168,10 @@ impl Engine {
         })?;
         // Every envelope is answered, unless the actor died with it: then nobody knows.
         rendered(answer.await.unwrap_or(Reply::Refused(Refusal::OutcomeUnknown)), render)
+    }
+
+    pub fn partition(&self) -> u16 {
+        self.shared.partition
     }
 
     /// For reads of committed data.

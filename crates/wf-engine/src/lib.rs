@@ -11,6 +11,8 @@ mod actor;
 mod intake;
 mod partition;
 mod decided;
+mod advance;
+mod chain;
 mod publish;
 mod turn;
 
@@ -26,6 +28,8 @@ mod due;
 mod recovery;
 mod polls;
 
+pub mod proof;
+
 mod inflight;
 mod replays;
 mod suppressed;
@@ -33,7 +37,9 @@ mod clock;
 mod stats;
 
 pub use actor::Running;
+pub use decided::keyed_id;
 pub use engine::{Engine, EngineError};
 pub use options::{Chance, ClockMode, Limits, Options, SinkRule, Time};
 pub use request::*;
 pub use stats::type_label;
+pub use suppressed::{job_subject, message_subject};

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use wf_core::draft::Changes;
 use wf_core::rows::Text;
-use wf_core::{Command, Context, Millis, Need, Outcome, RangeId, RowId, canonical, draft::Base, ids};
+use wf_core::{Command, Context, Millis, Need, Outcome, RangeId, RowId, draft::Base, ids};
 use wf_idempotency::decide::{Policy, Verdict};
 use wf_idempotency::record::{Answer, Record, State};
 use wf_store::{Fence, Head, LogEntry, Needs, Opened, OutboxState, RecordEntry, RecordId, SuppressedKind, TestClock};
 
+use crate::advance::{advance, head_of};
 use crate::cache::Cache;
 use crate::decided::{self, Actor, Around, Decided, Filing, request_id};
 use crate::envelope::{Asked, Own, Reply};
@@ -269,14 +270,7 @@ impl Partition {
         turn.filled.extend(filled(&changes));
         turn.stats.incidents += new_incidents(&changes);
         *turn.stats.verbs.entry(verb).or_default() += 1;
-        let counter = self.working.head.next_counter;
-        let next_counter = changes.next_counter;
-        let mut digest = self.working.head.digest;
-        if counter != next_counter {
-            digest = digest.wrapping_sub(canonical::digest_of_counters(self.id, counter));
-            digest = digest.wrapping_add(canonical::digest_of_counters(self.id, next_counter));
-        }
-        self.cache.apply(changes, |old, new| digest = canonical::shift(digest, old, new));
+        advance(&mut self.cache, self.id, &mut self.working.head, changes);
         turn.log_bytes += filing.payload.len();
         turn.audit.extend(filing.audit);
         turn.outbox.extend(filing.outbox);
@@ -287,12 +281,11 @@ impl Partition {
             tenant: filing.tenant,
             verb,
             payload: filing.payload,
-            digest,
+            digest: self.working.head.digest,
         });
         self.working.position = context.position;
         let head = &mut self.working.head;
-        (head.next_counter, head.digest, head.chain, head.last_time) =
-            (next_counter, digest, filing.chain, context.now);
+        (head.chain, head.last_time) = (filing.chain, context.now);
     }
 
     /// The answer is stored in the same transaction as the effect.
@@ -372,8 +365,8 @@ impl Partition {
             }
         }
         let mut context = self.context(&Text::from(""), now, "");
-        if matches!(own.command, Command::OpenEpoch { .. }) {
-            context.position = context.position.max(wf_core::ids::epoch_floor(now));
+        if let Command::OpenEpoch { semantics, .. } = own.command {
+            context.position = context.position.max(ids::epoch_floor(now, semantics));
         }
         let decided = match decided::prepare(&self.around(), &own.command, &context, &Actor::Engine)? {
             Ok(decided) => decided,
@@ -389,13 +382,9 @@ impl Partition {
 }
 
 impl Working {
-    /// The digest of nothing is that of the counters: a fresh partition's row cannot know it.
     fn of(opened: &Opened) -> Working {
-        let mut head = opened.head;
-        if opened.fence.old_position == 0 {
-            head.digest = canonical::digest_of_counters(opened.fence.partition, head.next_counter);
-        }
-        Working { position: opened.fence.old_position, head }
+        let (fence, position) = (&opened.fence, opened.fence.old_position);
+        Working { position, head: head_of(fence.partition, position, opened.head) }
     }
 }
 

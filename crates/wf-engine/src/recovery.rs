@@ -17,8 +17,6 @@ use crate::turn::Turn;
 
 /// Conflicts in a row after which a turn is looked at one command at a time: reloading does not help it.
 const CONFLICTS_MAX: u32 = 3;
-/// The version of the core's behaviour, written into each epoch.
-const SEMANTICS: u32 = 1;
 
 impl Actor {
     /// `failed` was being committed; the turn at hand was built on it and goes with it.
@@ -177,7 +175,7 @@ impl Actor {
             epoch: self.partition.epoch(),
             previous_position: self.partition.position(),
             previous_digest: self.partition.head().digest.to_be_bytes(),
-            semantics: SEMANTICS,
+            semantics: wf_core::ids::SEMANTICS,
         };
         let own = due::fresh(self.now(), b"epoch", self.partition.epoch(), command);
         match self.run_own(&own, self.now()).await {

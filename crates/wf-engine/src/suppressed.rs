@@ -85,8 +85,7 @@ pub fn note_repeats(outcome: &Outcome, command: &Command, context: &Context, cac
             if *misuse {
                 tracing::warn!(message = %name, "a message id was used again with other content");
             }
-            let id = message_id.as_deref().unwrap_or("");
-            let subject = ids::hash16(&[b"message", context.tenant.as_bytes(), name.as_bytes(), id.as_bytes()]);
+            let subject = message_subject(&context.tenant, name, message_id.as_deref().unwrap_or(""));
             turn.suppressed.push(Note::about(subject, SuppressedKind::Message, command, context).into_entry());
         }
         _ => (),
@@ -97,8 +96,17 @@ fn note_job(job: Key, command: &Command, context: &Context, cache: &Cache, turn:
     if let Some(Row::Job(job)) = cache.row(&RowId::Job(job)).flatten() {
         *turn.stats.jobs_skipped.entry(job.job_type.clone()).or_default() += 1;
     }
-    let subject = ids::hash16(&[b"job", &job.to_be_bytes()]);
-    turn.suppressed.push(Note::about(subject, SuppressedKind::Job, command, context).into_entry());
+    turn.suppressed.push(Note::about(job_subject(job), SuppressedKind::Job, command, context).into_entry());
+}
+
+/// Under which repeats about a job are counted.
+pub fn job_subject(job: Key) -> [u8; 16] {
+    ids::hash16(&[b"job", &job.to_be_bytes()])
+}
+
+/// Under which repeats of a message id are counted.
+pub fn message_subject(tenant: &str, name: &str, message_id: &str) -> [u8; 16] {
+    ids::hash16(&[b"message", tenant.as_bytes(), name.as_bytes(), message_id.as_bytes()])
 }
 
 /// Counts of requests that were answered beside the turns, until a turn takes them along.

@@ -86,6 +86,11 @@ impl KeyPolicies {
         self.special.iter().find(is_it).map_or(self.usual, |(_, policy)| *policy)
     }
 
+    /// All times for which keys are remembered, each once.
+    pub fn ttls_ms(&self) -> BTreeSet<i64> {
+        self.special.iter().map(|(_, policy)| policy.ttl_ms).chain([self.usual.ttl_ms]).collect()
+    }
+
     /// The key, where this route honours one.
     pub fn read(&self, route: &Route, headers: &HeaderMap) -> Result<Option<Key>, Problem> {
         if !route.is_keyed {

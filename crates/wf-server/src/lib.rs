@@ -15,13 +15,14 @@ pub mod auth;
 pub mod keys;
 pub mod route;
 
+mod explain;
 mod graphs;
 mod metrics;
 mod openapi;
 mod page;
 mod params;
 
-pub use app::App;
+pub use app::{App, Folder, Scratch, ScratchStore};
 pub use auth::{ApiKey, Auth, AuthError, Role};
 pub use keys::{IdempotencyConfig, RouteRule};
 pub use metrics::recorder;

@@ -78,13 +78,19 @@ pub const OUTBOX: Route = read("/api/v1/outbox", Permission::Observe);
 pub const OUTBOX_RETRY: Route = post("/api/v1/outbox/{id}/retry", Permission::Operate);
 pub const AUDIT: Route = read("/api/v1/audit", Permission::Observe);
 pub const IDEMPOTENCY: Route = read("/api/v1/idempotency", Permission::Observe);
+pub const IDEMPOTENCY_KEY: Route = read("/api/v1/idempotency/{key}", Permission::Observe);
+pub const EXPLAIN: Route = read("/api/v1/explain", Permission::Observe);
 
 pub const SET_CLOCK: Route = put("/api/v1/clock", Permission::Operate);
 pub const THAW_CLOCK: Route =
     Route { method: "DELETE", media: Media::None, ..put("/api/v1/clock", Permission::Operate) };
 
+pub const PROVE_REPLAY: Route = read("/api/v1/proofs/replay", Permission::Operate);
+pub const PROVE_TABLES: Route = read("/api/v1/proofs/tables", Permission::Operate);
+pub const PROVE_AUDIT: Route = read("/api/v1/proofs/audit", Permission::Operate);
+
 /// Those that a credential guards.
-pub const ROUTES: [&Route; 26] = [
+pub const ROUTES: [&Route; 31] = [
     &DEPLOY,
     &DEFINITIONS,
     &DEFINITION,
@@ -109,6 +115,11 @@ pub const ROUTES: [&Route; 26] = [
     &OUTBOX_RETRY,
     &AUDIT,
     &IDEMPOTENCY,
+    &IDEMPOTENCY_KEY,
+    &EXPLAIN,
     &SET_CLOCK,
     &THAW_CLOCK,
+    &PROVE_REPLAY,
+    &PROVE_TABLES,
+    &PROVE_AUDIT,
 ];

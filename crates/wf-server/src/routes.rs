@@ -12,6 +12,7 @@ use crate::app::Shared;
 pub(crate) mod audit;
 pub(crate) mod clock;
 pub(crate) mod definitions;
+pub(crate) mod explain;
 pub(crate) mod health;
 pub(crate) mod idempotency;
 pub(crate) mod incidents;
@@ -20,6 +21,7 @@ pub(crate) mod jobs;
 pub(crate) mod messages;
 pub(crate) mod outbox;
 pub(crate) mod problems;
+pub(crate) mod proofs;
 pub(crate) mod unknown;
 
 pub(crate) fn documented() -> OpenApiRouter<Shared> {
@@ -46,7 +48,12 @@ pub(crate) fn documented() -> OpenApiRouter<Shared> {
         .routes(routes!(outbox::retry))
         .routes(routes!(audit::list))
         .routes(routes!(idempotency::list))
+        .routes(routes!(idempotency::get))
+        .routes(routes!(explain::get))
         .routes(routes!(clock::set, clock::thaw))
+        .routes(routes!(proofs::replay))
+        .routes(routes!(proofs::tables))
+        .routes(routes!(proofs::audit))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))
         .routes(routes!(health::metrics))

@@ -83,6 +83,7 @@ impl Lane {
                 return Next::Later;
             }
         };
+        failpoint::hit("after-claim");
         if *stopped.borrow() {
             self.mark(rows.iter().map(|row| self.mark_of(row, MarkResult::Release)).collect()).await;
             return Next::End;
@@ -185,6 +186,7 @@ impl Lane {
         let has_moved =
             marks.iter().any(|mark| matches!(mark.result, MarkResult::Shipped { .. } | MarkResult::Dead { .. }));
         let is_marked = self.mark(marks.clone()).await;
+        failpoint::hit("after-mark");
         if is_marked {
             gauges::count(&self.config.name, rows, results, &marks);
         }

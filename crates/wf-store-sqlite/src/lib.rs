@@ -13,11 +13,15 @@ mod checkpoint;
 
 mod readers;
 mod load;
+mod ledger;
 mod lists;
 mod outbox;
 mod uses;
+mod trace;
 
 mod migrate;
 mod sql;
+mod backup;
 
-pub use open::{Durability, OpenError, Options, SqliteStore};
+pub use backup::{Contents, CopyError, PAUSED_FILE, backup, restore};
+pub use open::{Durability, OpenError, Options, SqliteStore, make_dir, read_only};

@@ -205,7 +205,7 @@ pub fn audit(reader: &Reader, query: &AuditQuery) -> Result<Page<AuditRow>, Stor
     Ok(Page { items, next: found.next.map(|next| next.to_string()) })
 }
 
-fn audit_rows(statements: &mut Statements, positions: &[i64]) -> Result<Vec<AuditRow>> {
+pub fn audit_rows(statements: &mut Statements, positions: &[i64]) -> Result<Vec<AuditRow>> {
     let statement = statements.get(Sql::GetAudit)?;
     let rows = positions.iter().map(|position| {
         statement.query_row([position], |row| {

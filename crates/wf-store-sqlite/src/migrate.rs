@@ -2,6 +2,7 @@
 //! Next: `sql.rs`, the statements over it.
 
 use rusqlite::{Connection, Result};
+use wf_store::failpoint;
 
 /// Numbered from 1 without gaps.
 const MIGRATIONS: &[&str] = &[include_str!("../migrations/main/0001_initial.sql")];
@@ -19,6 +20,7 @@ pub fn migrate(connection: &mut Connection) -> Result<()> {
     for (migration, number) in MIGRATIONS.iter().zip(1..).skip(from as usize) {
         let transaction = connection.transaction()?;
         transaction.execute_batch(migration)?;
+        failpoint::hit("in-migration");
         transaction.pragma_update(None, "user_version", number)?;
         transaction.commit()?;
     }
@@ -91,7 +93,9 @@ mod tests {
                 .unwrap()
                 .map(Result::unwrap)
                 .collect();
-            let bad = steps.iter().any(|step| step.starts_with("SCAN") || step.contains("TEMP B-TREE"));
+            // Whole tables in the order in which they stand.
+            let scans = |step: &String| step.starts_with("SCAN") && !name.starts_with("all_") && *name != "standing";
+            let bad = steps.iter().any(|step| scans(step) || step.contains("TEMP B-TREE"));
             let may = MAY_SCAN.contains(name) || name.starts_with("scan_events") || name.starts_with("sweep_");
             assert!(!bad || may, "{name}: {steps:?}");
         }
@@ -106,7 +110,9 @@ mod tests {
                 let reads = text.starts_with("SELECT");
                 let appends =
                     text.starts_with(&format!("INSERT INTO {log}")) && text.contains("ON CONFLICT DO NOTHING");
-                assert!(reads || appends, "{name} touches {log}");
+                // An operator's explicit act, of what is kept elsewhere.
+                let archives = *name == "archive_log" && *log == "COMMAND_LOG";
+                assert!(reads || appends || archives, "{name} touches {log}");
             }
         }
     }

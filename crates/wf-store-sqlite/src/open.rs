@@ -1,6 +1,7 @@
 //! What makes a store: the directory, its lock, the connections and the threads over them; what ends them in order.
 //! It knows pragmas and nothing of rows. Next: `store.rs`, the contract over these parts.
 
+use std::cmp::Ordering;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -8,8 +9,10 @@ use std::sync::atomic::AtomicU64;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use wf_store::failpoint;
 
 use crate::checkpoint::{self, Checkpointer, WAL_BYTES_KEPT};
+use crate::ledger::SqliteLedger;
 use crate::migrate;
 use crate::readers::{Readers, SpawnError};
 use crate::sql::{CACHE_CAPACITY, Sql, Statements};
@@ -30,6 +33,8 @@ pub enum Durability {
     Full,
     /// What was answered survives the process, not a loss of power.
     Normal,
+    /// Nothing waits for the disk: for scratch stores that are thrown away, such as a replay's.
+    Scratch,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +50,14 @@ pub enum OpenError {
         dir.display()
     )]
     Newer { dir: PathBuf, found: u32, known: u32 },
+    #[error(
+        "read the store in {}: an older version of this program made it (schema {found}, this one reads {known}); \
+         a start of the server brings it up to date",
+        dir.display()
+    )]
+    Older { dir: PathBuf, found: u32, known: u32 },
+    #[error("read the data directory {}: there is no store in it", dir.display())]
+    Nothing { dir: PathBuf },
     #[error("open the store in {}: {source}", dir.display())]
     Sqlite { dir: PathBuf, source: rusqlite::Error },
     #[error("start the threads of the store: {0}")]
@@ -61,6 +74,7 @@ pub struct SqliteStore {
     pub(crate) readers: Readers,
     pub(crate) checkpointer: Checkpointer,
     pub(crate) writer: Writer,
+    pub(crate) path: PathBuf,
     /// Of the last one to open the partition.
     pub(crate) epoch: AtomicU64,
     /// Held for the life of the store; the system lets go of it even if the process is killed.
@@ -71,13 +85,16 @@ impl SqliteStore {
     /// Blocks while migrations run.
     pub fn open(options: Options) -> Result<SqliteStore, OpenError> {
         let Options { dir, durability, pages_max } = options;
-        std::fs::create_dir_all(&dir).map_err(|source| OpenError::Directory { dir: dir.clone(), source })?;
+        make_dir(&dir).map_err(|source| OpenError::Directory { dir: dir.clone(), source })?;
         let lock = lock(&dir)?;
+        failpoint::hit("after-lock");
         let path = dir.join(FILE);
         let failed = |source| OpenError::Sqlite { dir: dir.clone(), source };
         let (gauge, grown) = checkpoint::gauge();
         let mut connection = open_writer(&path, durability, pages_max).map_err(failed)?;
         prepare_schema(&mut connection, &dir)?;
+        sync_dir(&dir);
+        failpoint::hit("after-migration");
         Statements::new(&connection).run(Sql::ReleaseClaims).map_err(failed)?;
         let noted = gauge.clone();
         connection
@@ -94,18 +111,52 @@ impl SqliteStore {
             SpawnError::Sqlite(source) => failed(source),
             SpawnError::Io(error) => OpenError::Threads(error),
         })?;
-        Ok(SqliteStore { readers, checkpointer, writer, epoch: AtomicU64::new(0), _lock: lock })
+        Ok(SqliteStore { readers, checkpointer, writer, path, epoch: AtomicU64::new(0), _lock: lock })
     }
 }
 
-const FILE: &str = "wf.db";
+/// As `create_dir_all`, and what it makes is still there after a loss of power.
+pub fn make_dir(dir: &Path) -> std::io::Result<()> {
+    let missing: Vec<&Path> = dir.ancestors().take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists()).collect();
+    std::fs::create_dir_all(dir)?;
+    for parent in missing.iter().filter_map(|made| made.parent()) {
+        sync_dir(if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+    }
+    Ok(())
+}
+
+/// Files keep their names over a loss of power only when their folder is synced too. As in SQLite a failure is none of the
+/// store: there are file systems that cannot, and folders that may be written but not opened.
+fn sync_dir(dir: &Path) {
+    if let Err(error) = File::open(dir).and_then(|dir| dir.sync_all()) {
+        tracing::debug!(%error, dir = %dir.display(), "a folder was not synced");
+    }
+}
+
+/// What stands in a data directory, also while a process works on it. Changes nothing and takes no lock.
+pub fn read_only(dir: &Path) -> Result<SqliteLedger, OpenError> {
+    let path = dir.join(FILE);
+    let failed = |source| OpenError::Sqlite { dir: dir.to_owned(), source };
+    if !path.is_file() {
+        return Err(OpenError::Nothing { dir: dir.to_owned() });
+    }
+    let connection = open_reader(&path).map_err(failed)?;
+    let found = migrate::version(&connection).map_err(failed)?;
+    match found.cmp(&migrate::VERSION) {
+        Ordering::Equal => Ok(SqliteLedger::over(connection)),
+        Ordering::Greater => Err(OpenError::Newer { dir: dir.to_owned(), found, known: migrate::VERSION }),
+        Ordering::Less => Err(OpenError::Older { dir: dir.to_owned(), found, known: migrate::VERSION }),
+    }
+}
+
+pub(crate) const FILE: &str = "wf.db";
 /// Not more: whenever a page splits out of order, SQLite walks its whole cache at COMMIT (while the database is below
 /// 1 GiB), and measured here a larger one gained nothing above that either.
 const WRITER_CACHE_KIB: i32 = 16 * 1024;
 const LOCK_FILE: &str = "wf.lock";
 
 /// SQLite itself would let two processes write in turns; the fence would then depose them in turns.
-fn lock(dir: &Path) -> Result<File, OpenError> {
+pub(crate) fn lock(dir: &Path) -> Result<File, OpenError> {
     let not_writable = |source| OpenError::NotWritable { dir: dir.to_owned(), source };
     let path = dir.join(LOCK_FILE);
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
@@ -163,7 +214,7 @@ fn open_checkpointer(path: &Path, durability: Durability) -> rusqlite::Result<Co
     Ok(connection)
 }
 
-fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
+pub(crate) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_handler(Some(wait_for_lock))?;
@@ -176,6 +227,7 @@ fn set_common(connection: &Connection, durability: Durability, cache_kib: i32) -
     let synchronous = match durability {
         Durability::Full => "FULL",
         Durability::Normal => "NORMAL",
+        Durability::Scratch => "OFF",
     };
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "cache_size", -cache_kib)?;

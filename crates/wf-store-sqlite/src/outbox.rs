@@ -22,7 +22,7 @@ pub fn get(statements: &mut Statements, id: &OutboxId) -> Result<Option<OutboxRo
     rows.next()?.map(outbox_row).transpose()
 }
 
-fn outbox_row(row: &Row) -> Result<OutboxRow> {
+pub fn outbox_row(row: &Row) -> Result<OutboxRow> {
     let entry = OutboxEntry {
         id: OutboxId { position: key_of(row.get(0)?), n: row.get(1)?, sink: row.get(2)? },
         tenant: row.get(3)?,

@@ -11,7 +11,7 @@ use wf_idempotency::record::{Answer, Record, State};
 use wf_store::codec::{headers_from_json, headers_to_json};
 use wf_store::{RecordEntry, RecordId, Suppressed, SuppressedKind};
 
-use crate::rows::malformed;
+use crate::rows::{malformed, named};
 use crate::sql::{Sql, Statements};
 
 /// Records of one millisecond that the slot can tell apart.
@@ -114,7 +114,7 @@ pub fn get(statements: &mut Statements, id: &RecordId) -> Result<Option<Arc<Reco
     rows.next()?.map(|row| record(row).map(Arc::new)).transpose()
 }
 
-fn record(row: &Row) -> Result<Record> {
+pub fn record(row: &Row) -> Result<Record> {
     Ok(Record {
         fingerprint: Fingerprint(row.get(0)?),
         mac_key_id: row.get(1)?,
@@ -143,7 +143,7 @@ pub fn add_suppressed(statements: &mut Statements, row: &Suppressed) -> Result<u
         &row.minute,
         &row.tenant,
         &row.key_hash,
-        &kind_name(row.kind),
+        &row.kind.name(),
         &row.route,
         &(row.count as i64),
         &row.first,
@@ -152,24 +152,12 @@ pub fn add_suppressed(statements: &mut Statements, row: &Suppressed) -> Result<u
     statements.get(Sql::AddSuppressed)?.execute(params)
 }
 
-const KINDS: [(SuppressedKind, &str); 5] = [
-    (SuppressedKind::Replay, "REPLAY"),
-    (SuppressedKind::Conflict, "CONFLICT"),
-    (SuppressedKind::InProgress, "IN_PROGRESS"),
-    (SuppressedKind::Message, "MESSAGE"),
-    (SuppressedKind::Job, "JOB"),
-];
-
-fn kind_name(kind: SuppressedKind) -> &'static str {
-    KINDS.iter().find(|(other, _)| *other == kind).map_or("", |(_, name)| name)
-}
-
 /// Columns as `scan_events` selects them; the minute is not among them.
 pub fn suppressed(row: &Row) -> Result<Suppressed> {
     Ok(Suppressed {
         tenant: row.get(0)?,
         key_hash: row.get(1)?,
-        kind: crate::rows::named(row, 2, &KINDS)?,
+        kind: named(row, 2, &SuppressedKind::ALL.map(|kind| (kind, kind.name())))?,
         route: row.get(3)?,
         minute: 0,
         count: row.get::<_, i64>(4)? as u64,

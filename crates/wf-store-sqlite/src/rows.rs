@@ -7,10 +7,11 @@ mod instances;
 mod jobs;
 mod waits;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use rusqlite::{Params, Result, Row as SqlRow};
-use wf_core::rows::Stored;
+use wf_core::rows::{Stored, Text};
 use wf_core::{Row, RowId};
 use wf_store::Change;
 
@@ -161,6 +162,45 @@ fn with_id<T>(id: &RowId, run: impl FnOnce(&[&dyn rusqlite::ToSql]) -> Result<T>
         RowId::StartLock { tenant, process_id, correlation_key } => run(&[tenant, process_id, correlation_key]),
         RowId::Unique { tenant, process_id, variable, value } => run(&[tenant, process_id, variable, value]),
     }
+}
+
+/// Every row of the logical state, table by table; ends early where `visit` says so.
+pub fn each(statements: &mut Statements, visit: &mut dyn FnMut(Row) -> ControlFlow<()>) -> Result<()> {
+    for (all, id) in tables() {
+        let mut rows = statements.get(all)?.query([])?;
+        while let Some(row) = rows.next()? {
+            if visit(read_row(&id, row)?).is_break() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What reads each table whole, with some id of it.
+fn tables() -> [(Sql, RowId); 15] {
+    let text = || Text::from("");
+    let (tenant, name) = (text(), text());
+    let message = RowId::MessageId { tenant: text(), name: text(), message_id: text() };
+    let start = RowId::StartSubscription { tenant: text(), message: text(), process_id: text() };
+    let lock = RowId::StartLock { tenant: text(), process_id: text(), correlation_key: text() };
+    [
+        (Sql::AllDefinitions, RowId::Definition(0)),
+        (Sql::AllStartSubscriptions, start),
+        (Sql::AllScopes, RowId::Scope(0)),
+        (Sql::AllElements, RowId::Element { scope: 0, key: 0 }),
+        (Sql::AllVariables, RowId::Variable { scope: 0, name: text() }),
+        (Sql::AllJobs, RowId::Job(0)),
+        (Sql::AllSteps, RowId::Step { job: 0, name }),
+        (Sql::AllTimers, RowId::Timer(0)),
+        (Sql::AllSubscriptions, RowId::Subscription(0)),
+        (Sql::AllMessages, RowId::Message(0)),
+        (Sql::AllMessageIds, message),
+        (Sql::AllStartLocks, lock),
+        (Sql::AllUniques, RowId::Unique { tenant, process_id: text(), variable: text(), value: [0; 16] }),
+        (Sql::AllIncidents, RowId::Incident(0)),
+        (Sql::AllFollowUps, RowId::FollowUp(0)),
+    ]
 }
 
 /// Keys in the first column.

@@ -32,6 +32,14 @@ statements! {
         InsertCommand = "insert_command", HasCommand = "has_command", InsertAudit = "insert_audit", ScanAudit = "scan_audit",
         GetAudit = "get_audit",
     }
+    "ledger.sql": {
+        Standing = "standing", ScanLog = "scan_log", CountLog = "count_log", OpenArchive = "open_archive", ArchiveLog = "archive_log", ReadAudit = "read_audit",
+        AllDefinitions = "all_definitions", AllStartSubscriptions = "all_start_subscriptions", AllScopes = "all_scopes",
+        AllElements = "all_elements", AllVariables = "all_variables", AllJobs = "all_jobs", AllSteps = "all_steps",
+        AllTimers = "all_timers", AllSubscriptions = "all_subscriptions", AllMessages = "all_messages",
+        AllMessageIds = "all_message_ids", AllStartLocks = "all_start_locks", AllUniques = "all_uniques",
+        AllIncidents = "all_incidents", AllFollowUps = "all_follow_ups",
+    }
     "definition.sql": {
         GetDefinition = "get_definition", InsertDefinition = "insert_definition", UpdateDefinition = "update_definition",
         DeleteDefinition = "delete_definition", DefinitionVersions = "definition_versions",
@@ -90,6 +98,11 @@ statements! {
         PutRecord = "put_record", GetRecord = "get_record", ScanRecords = "scan_records", CountRecords = "count_records",
         SweepRecords = "sweep_records", AddSuppressed = "add_suppressed", ScanEvents = "scan_events",
         SweepEvents = "sweep_events",
+    }
+    "trace.sql": {
+        GetFiled = "get_filed", FiledAt = "filed_at", LoggedId = "logged_id", LoggedPosition = "logged_position",
+        LoggedAt = "logged_at", ScanOfInstance = "scan_of_instance", OutboxOf = "outbox_of", NextMinute = "next_minute",
+        RepeatsOf = "repeats_of",
     }
 }
 

@@ -12,7 +12,9 @@ use wf_core::{Key, Millis};
 use wf_idempotency::record::Record;
 use wf_store::*;
 
-use crate::open::SqliteStore;
+use crate::ledger::{self, SqliteLedger};
+use crate::open::{SqliteStore, open_reader};
+use crate::readers::store_error;
 use crate::sql::{Sql, Statements};
 use crate::writer::{self, GONE};
 use crate::{commit, lists, load, outbox, records, uses};
@@ -94,6 +96,12 @@ impl Store for SqliteStore {
         })
     }
 
+    fn ledger(&self, _partition: u16) -> Later<'_, Result<Box<dyn Ledger>, StoreError>> {
+        // A store has one partition.
+        let ledger = open_reader(&self.path).map_err(store_error);
+        Box::pin(ready(ledger.map(|connection| Box::new(SqliteLedger::over(connection)) as Box<dyn Ledger>)))
+    }
+
     fn record(&self, id: RecordId) -> Later<'_, Result<Option<Arc<Record>>, StoreError>> {
         Box::pin(ready(self.readers.beside(|statements| records::get(statements, &id))))
     }
@@ -146,6 +154,19 @@ impl Store for SqliteStore {
     }
 }
 
+impl SqliteStore {
+    /// Takes up to `rows_max` commands before this position out of the log; the number taken. They are gone: the caller
+    /// has kept them somewhere else.
+    pub async fn archive_log(&self, before: u64, rows_max: usize) -> Result<usize, StoreError> {
+        self.writer
+            .write(move |statements| {
+                statements.get(Sql::OpenArchive)?.execute([before as i64])?;
+                statements.get(Sql::ArchiveLog)?.execute(params![before as i64, rows_max as i64])
+            })
+            .await
+    }
+}
+
 /// A turn on its way to the writer.
 struct Turn {
     batch: Arc<Batch>,
@@ -171,23 +192,9 @@ fn open_partition(statements: &mut Statements, partition: u16) -> rusqlite::Resu
     }
     let opened = statements.get(Sql::OpenPartition)?.query_row([partition], |row| {
         let position = row.get::<_, i64>(1)? as u64;
-        let clock: Option<Millis> = row.get(6)?;
-        let frozen: Option<bool> = row.get(7)?;
-        Ok(Opened {
-            fence: Fence {
-                partition,
-                epoch: row.get::<_, i64>(0)? as u64,
-                old_position: position,
-                new_position: position,
-            },
-            head: Head {
-                next_counter: row.get::<_, i64>(2)? as u64,
-                digest: u128::from_be_bytes(row.get(3)?),
-                chain: row.get(4)?,
-                last_time: row.get(5)?,
-                clock: clock.zip(frozen).map(|(now, frozen)| TestClock { now, frozen }),
-            },
-        })
+        let epoch = row.get::<_, i64>(0)? as u64;
+        let fence = Fence { partition, epoch, old_position: position, new_position: position };
+        Ok(Opened { fence, head: ledger::head(row, 2)? })
     })?;
     Ok(Some(opened))
 }
@@ -203,6 +210,7 @@ fn sweep(statements: &mut Statements, now: Millis, rows_max: usize) -> rusqlite:
     for (sql, bound) in bounds {
         let left = i64::try_from(rows_max - swept).unwrap_or(i64::MAX);
         swept += statements.get(sql)?.execute(params![bound, left])?;
+        failpoint::hit("in-sweep");
     }
     Ok(swept)
 }

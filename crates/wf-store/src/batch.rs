@@ -135,6 +135,27 @@ pub enum SuppressedKind {
     Job,
 }
 
+impl SuppressedKind {
+    pub const ALL: [SuppressedKind; 5] = [
+        SuppressedKind::Replay,
+        SuppressedKind::Conflict,
+        SuppressedKind::InProgress,
+        SuppressedKind::Message,
+        SuppressedKind::Job,
+    ];
+
+    /// The stable name, as stores and the API spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            SuppressedKind::Replay => "REPLAY",
+            SuppressedKind::Conflict => "CONFLICT",
+            SuppressedKind::InProgress => "IN_PROGRESS",
+            SuppressedKind::Message => "MESSAGE",
+            SuppressedKind::Job => "JOB",
+        }
+    }
+}
+
 /// `ev-{partition}-{position}`, with `-{n}` from the second event of a command on (`n` counts from 1).
 pub fn event_id(partition: u16, position: u64, n: u32) -> String {
     match n {

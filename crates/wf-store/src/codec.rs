@@ -14,8 +14,8 @@ use wf_core::rows::Variables;
 
 use crate::codec::write::Writer;
 
-pub use command::{command_from_json, command_to_json, logged_from_json, logged_to_json};
-pub use event::{event_payload_json, events_to_json, events_to_json_each};
+pub use command::{command_from_json, command_to_json, logged_from_json, logged_origin, logged_to_json};
+pub use event::{event_payload_json, events_of_json, events_to_json, events_to_json_each};
 
 /// A stored text that cannot be read. Nothing is guessed: an unknown member is refused like a missing one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,16 +1,19 @@
 //! What every store must do, as named cases over a fresh store each. A third party's store runs them as well:
 //! `run_all(|| async { Arc::new(MyStore::create().await) as Arc<dyn Store> }).await`. It knows no store and no runtime.
-//! Next: `conformance/world.rs`, then `commits.rs`, `rows.rs`, `ranges.rs`, `records.rs`, `messages.rs`, `lists.rs`, `uses.rs`.
+//! Next: `conformance/world.rs`, then `commits.rs`, `rows.rs`, `ranges.rs`, `records.rs`, `messages.rs`, `ledger.rs`, `lists.rs`, `uses.rs`,
+//! `trace.rs`.
 
 pub mod samples;
 pub mod world;
 
 mod commits;
+mod ledger;
 mod lists;
 mod messages;
 mod ranges;
 mod records;
 mod rows;
+mod trace;
 mod uses;
 
 use std::future::Future;
@@ -79,6 +82,12 @@ pub fn cases() -> Vec<(&'static str, Case)> {
             sinks_are_counted,
             old_shipped_messages_are_swept,
         ],
+        ledger: [
+            it_tells_where_the_partition_stands,
+            logs_are_read_by_position,
+            every_row_is_visited_once,
+            a_frozen_ledger_sees_one_state,
+        ],
         lists: [
             audit_is_read_by_position_and_tenant,
             definitions_are_listed,
@@ -94,6 +103,13 @@ pub fn cases() -> Vec<(&'static str, Case)> {
             uses_are_asked_by_time_and_tenant,
             old_counts_are_swept,
             gauges_count_rows,
+        ],
+        trace: [
+            a_record_is_shown_as_it_was_filed,
+            a_command_is_found_by_id_position_and_time,
+            a_trail_names_its_instance,
+            messages_are_found_by_position,
+            repeats_are_found_by_subject,
         ],
     )
 }

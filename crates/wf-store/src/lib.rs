@@ -5,7 +5,9 @@ pub mod batch;
 pub mod load;
 pub mod store;
 pub mod query;
+pub mod trace;
 pub mod outbox;
+pub mod ledger;
 pub mod codec;
 pub mod failpoint;
 
@@ -13,7 +15,9 @@ pub mod memory;
 pub mod conformance;
 
 pub use batch::*;
+pub use ledger::*;
 pub use load::*;
 pub use outbox::*;
 pub use query::*;
 pub use store::*;
+pub use trace::*;

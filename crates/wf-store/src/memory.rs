@@ -3,10 +3,12 @@
 //! Next: `memory/commit.rs`, the transaction; then `memory/outbox.rs` and `memory/lists.rs`.
 
 mod commit;
+mod ledger;
 mod lists;
 mod load;
 mod outbox;
 mod report;
+mod trace;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,6 +18,7 @@ use wf_core::{Key, Millis, RangeId, Row, RowId, SortKey};
 use wf_idempotency::record::Record;
 
 use crate::batch::*;
+use crate::ledger::Ledger;
 use crate::load::{Loaded, Needs};
 use crate::memory::outbox::Shipment;
 use crate::outbox::{Claim, Mark, OutboxId, OutboxRow, OutboxStats};
@@ -24,7 +27,7 @@ use crate::store::*;
 
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
     control: Mutex<Control>,
 }
 
@@ -98,7 +101,7 @@ impl MemoryStore {
 
     /// What a backup made now would hold. Calls and faults are not part of it.
     pub fn backup(&self) -> MemoryStore {
-        MemoryStore { state: Mutex::new(self.state().clone()), control: Mutex::default() }
+        MemoryStore { state: Arc::new(Mutex::new(self.state().clone())), control: Mutex::default() }
     }
 
     /// All rows, by table and key: for sums over the tables.
@@ -203,6 +206,10 @@ impl Store for MemoryStore {
 
     fn idle(&self) -> Later<'_, Result<(), StoreError>> {
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn ledger(&self, partition: u16) -> Later<'_, Result<Box<dyn Ledger>, StoreError>> {
+        Box::pin(async move { Ok(ledger::of(self.state.clone(), partition)) })
     }
 
     fn record(&self, id: RecordId) -> Later<'_, Result<Option<Arc<Record>>, StoreError>> {

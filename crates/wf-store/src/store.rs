@@ -8,9 +8,11 @@ use std::sync::Arc;
 use wf_core::{Key, Millis};
 
 use crate::batch::{Batch, Fence, Head, RecordId};
+use crate::ledger::Ledger;
 use crate::load::{Loaded, Needs};
 use crate::outbox::{Claim, Mark, OutboxRow, OutboxStats};
 use crate::query::*;
+use crate::trace::Trace;
 
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -47,7 +49,7 @@ pub struct Opened {
     pub head: Head,
 }
 
-pub trait Store: Send + Sync + 'static {
+pub trait Store: Trace + Send + Sync + 'static {
     /// Takes the partition: raises its epoch durably and returns where it stands. A fresh one stands at position 0.
     fn open(&self, partition: u16) -> Later<'_, Result<Opened, StoreError>>;
 
@@ -73,6 +75,9 @@ pub trait Store: Send + Sync + 'static {
     fn sweep(&self, now: Millis, rows_max: usize) -> Later<'_, Result<usize, StoreError>>;
     /// Moves what was committed out of the write-ahead log when nothing else is to be done.
     fn idle(&self) -> Later<'_, Result<(), StoreError>>;
+
+    /// Everything that stands, in order: for replays, checks and exports.
+    fn ledger(&self, partition: u16) -> Later<'_, Result<Box<dyn Ledger>, StoreError>>;
 
     // Reads of committed data, in short transactions.
     /// A committed record, for the one answer that may bypass the actor.

@@ -1,9 +1,13 @@
 //! The command line: what may be said, and the help that explains it. Nothing runs here.
 //! Each command's work stands in `commands/`, `demo/` or `bench/`; `main.rs` connects the two.
 
+mod proofs;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use proofs::*;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -24,6 +28,10 @@ pub enum Command {
     Dev(NodeArgs),
     /// Server as configured by wf.toml, environment and flags
     Server(ServerArgs),
+    /// Copies the store into one file, checked and on the disk; also while a server runs on it
+    Backup(BackupArgs),
+    /// Makes a store from a backup; it ships nothing until you say so
+    Restore(RestoreArgs),
     /// The whole story in one run, checking itself: repeats, crashes, late workers, and each effect once
     Demo(DemoArgs),
     /// Deploys BPMN files, all or none
@@ -50,6 +58,10 @@ pub enum Command {
     Outbox(OutboxArgs),
     /// Looks behind the scenes
     Debug(DebugArgs),
+    /// Proves that the audit is whole, or exports it
+    Audit(AuditArgs),
+    /// The command log
+    Log(LogArgs),
     /// Measures the real HTTP API against what this machine can do
     Bench(BenchArgs),
     /// The bench's yardstick: answers every request with the same bytes
@@ -87,6 +99,38 @@ pub struct ServerArgs {
     /// Only checks the configuration, and lists everything that is wrong with it
     #[arg(long)]
     pub check: bool,
+}
+
+/// Which store, where no server is asked.
+#[derive(Args, Debug)]
+pub struct StoreArgs {
+    /// Folder of the embedded store [default: ./wf-data]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Configuration that names the folder [default: ./wf.toml where there is one]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// How results are shown
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+#[derive(Args, Debug)]
+pub struct BackupArgs {
+    /// The file to make; one that is there is not written over
+    #[arg(long, value_name = "FILE")]
+    pub to: PathBuf,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct RestoreArgs {
+    /// What `wf backup` made
+    #[arg(long, value_name = "FILE")]
+    pub from: PathBuf,
+    #[command(flatten)]
+    pub store: StoreArgs,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -336,6 +380,38 @@ pub struct DebugArgs {
 pub enum DebugCommand {
     /// Keys seen, their repeats and conflicts: a client's bug or an attack shows here
     IdempotencyCheck(IdempotencyCheckArgs),
+    /// Executes the command log again: each digest and the final tables must be what they were
+    Replay(ReplayArgs),
+    /// Sums the tables and compares with the digest that the last command left, without a replay
+    Verify(VerifyArgs),
+    /// The whole life of one request through all layers: what it became, and every repeat that was dropped
+    Explain(ExplainArgs),
+}
+
+#[derive(Args, Debug)]
+pub struct ExplainArgs {
+    #[command(flatten)]
+    pub end: ExplainEnd,
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+/// Where to begin.
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+pub struct ExplainEnd {
+    /// An idempotency key, as it is: without the header's quotes
+    #[arg(long, allow_hyphen_values = true)]
+    pub key: Option<String>,
+    /// An instance's key
+    #[arg(long, value_name = "KEY")]
+    pub instance: Option<String>,
+    /// A job's key
+    #[arg(long, value_name = "KEY")]
+    pub job: Option<String>,
+    /// A message's name and id
+    #[arg(long, value_name = "NAME:ID", allow_hyphen_values = true)]
+    pub message: Option<String>,
 }
 
 #[derive(Args, Debug)]

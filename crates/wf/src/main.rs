@@ -4,9 +4,12 @@
 mod cli;
 mod config;
 mod node;
+mod paused;
+mod backup;
 mod commands;
 mod demo;
 mod bench;
+mod proofs;
 
 mod output;
 mod hints;
@@ -39,6 +42,8 @@ fn run(command: Command) -> Done {
     match command {
         Command::Dev(args) => node::dev(&args),
         Command::Server(args) => node::server(&args),
+        Command::Backup(args) => backup::backup(&args),
+        Command::Restore(args) => backup::restore(&args),
         Command::Bench(args) => on_one_thread(or_interrupted(bench::run(args))),
         Command::BenchBare(args) => bench::bare::run(args),
         Command::Demo(args) => on_one_thread(or_interrupted(demo::run(args))),

@@ -1,5 +1,5 @@
-//! A node put together: configuration → store → engine → shipper → server. The one place that names a concrete store.
-//! It decides nothing about requests. From here the path goes to `wf_server::Server::serve`.
+//! A node put together: configuration → store → engine → shipper → server. With `backup.rs` the one place that
+//! names a concrete store. It decides nothing about requests. From here the path goes to `wf_server::Server::serve`.
 
 use std::sync::Arc;
 
@@ -8,13 +8,15 @@ use wf_core::rows::Text;
 use wf_engine::{ClockMode, Engine, SinkRule};
 use wf_server::{App, Auth, Server};
 use wf_ship::Shipper;
-use wf_store::Store;
+use wf_store::{Store, failpoint};
 use wf_store_sqlite::SqliteStore;
 
 use crate::cli::{NodeArgs, ServerArgs};
 use crate::config::{self, Config, StoreChoice};
 use crate::output::{self, Done, Failure};
+use crate::paused::Pausable;
 use crate::process::{READY, stop_signal, survive_file_limits};
+use crate::proofs::FolderScratch;
 use crate::{hints, logs};
 
 /// The first secret of a store; records carry its number, so that another may follow.
@@ -62,7 +64,9 @@ async fn serve(config: &Config, with_hints: bool) -> Done {
         mac_key_id: MAC_KEY_ID,
         messages_dedup_ms: config.dedup_ms,
         metrics: Some(metrics),
+        scratch: Some(Arc::new(FolderScratch::of(&config.data))),
     };
+    failpoint::hit("before-ready");
     tracing::info!(url, data = %config.data.display(), "ready");
     output::print(&format!("{READY}{url}"))?;
     if with_hints {
@@ -72,6 +76,7 @@ async fn serve(config: &Config, with_hints: bool) -> Done {
     tracing::info!("stopping: finishing what was begun");
     // Requests first, then what they caused: nothing enters the outbox once the engine has stopped.
     engine.shutdown().await;
+    failpoint::hit("after-stop");
     shipper.shutdown().await;
     Ok(())
 }
@@ -106,7 +111,10 @@ fn engine_options(config: &Config) -> wf_engine::Options {
 }
 
 fn start_shipper(config: &Config, store: &Arc<dyn Store>, engine: &Engine) -> Result<Shipper, Failure> {
-    let built = config.sinks.iter().map(|sink| Ok((sink.clone(), wf_ship::build(sink)?)));
+    let built = config.sinks.iter().map(|sink| {
+        let pausable: Arc<dyn wf_ship::Sink> = Arc::new(Pausable::new(wf_ship::build(sink)?, &config.data));
+        Ok((sink.clone(), pausable))
+    });
     let sinks = built.collect::<Result<Vec<_>, wf_ship::SinkError>>().map_err(Failure::usage)?;
     let (clock, filled) = (engine.clone(), engine.clone());
     let clock = Arc::new(move || clock.now());
@@ -124,7 +132,7 @@ async fn mac_secret(store: &dyn Store) -> Result<[u8; 32], Failure> {
     store.secret("mac", fresh).await.map_err(Failure::work)
 }
 
-fn now_ms() -> i64 {
+pub fn now_ms() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

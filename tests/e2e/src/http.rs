@@ -26,16 +26,34 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
+/// A request on its way. Dropped, it is a client that gave up waiting: the server may have it, or not.
+#[derive(Debug)]
+pub struct Sent {
+    stream: TcpStream,
+    written: Result<()>,
+}
+
 /// The whole answer, or an error where the other side went away in between.
 pub fn exchange(address: &str, request: &Request) -> Result<Answer> {
+    send(address, request)?.answer()
+}
+
+/// An error means that nobody listens: nothing was sent.
+pub fn send(address: &str, request: &Request) -> Result<Sent> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(ANSWER_MAX))?;
     stream.set_nodelay(true)?;
     // A server may answer before it has read everything, and close.
     let written = stream.write_all(&wire(address, request));
-    match read_answer(&mut stream) {
-        Ok(answer) => Ok(answer),
-        Err(error) => written.and(Err(error)),
+    Ok(Sent { stream, written })
+}
+
+impl Sent {
+    pub fn answer(mut self) -> Result<Answer> {
+        match read_answer(&mut self.stream) {
+            Ok(answer) => Ok(answer),
+            Err(error) => self.written.and(Err(error)),
+        }
     }
 }
 
@@ -52,7 +70,23 @@ fn wire(address: &str, request: &Request) -> Vec<u8> {
     [head.as_bytes(), &request.body].concat()
 }
 
-pub fn read_answer(stream: &mut impl Read) -> Result<Answer> {
+/// The other direction, for services that stand at the other end.
+pub fn read_request(stream: &mut impl Read) -> Result<Request> {
+    let (head, mut body) = read_head(stream)?;
+    let mut lines = head.split("\r\n");
+    let mut words = lines.next().unwrap_or_default().split(' ').map(str::to_owned);
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let mut request = Request { method, path, headers: lines.filter_map(pair).collect(), body: Vec::new() };
+    let length = request.header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
+    while body.len() < length {
+        more(stream, &mut body)?;
+    }
+    request.body = body;
+    Ok(request)
+}
+
+/// The head without its end, and what came of the body with it.
+fn read_head(stream: &mut impl Read) -> Result<(String, Vec<u8>)> {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -60,9 +94,12 @@ pub fn read_answer(stream: &mut impl Read) -> Result<Answer> {
         }
         more(stream, &mut bytes)?;
     };
-    let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    Ok((String::from_utf8_lossy(&bytes[..end]).into_owned(), bytes.split_off(end + 4)))
+}
+
+pub fn read_answer(stream: &mut impl Read) -> Result<Answer> {
+    let (head, mut body) = read_head(stream)?;
     let mut answer = parse_head(&head).ok_or_else(|| Error::new(ErrorKind::InvalidData, head.clone()))?;
-    let mut body = bytes.split_off(end + 4);
     let length = answer.header("content-length").and_then(|text| text.parse::<usize>().ok());
     match length {
         Some(length) => {
@@ -92,8 +129,17 @@ fn more(stream: &mut impl Read, bytes: &mut Vec<u8>) -> Result<()> {
 fn parse_head(head: &str) -> Option<Answer> {
     let mut lines = head.split("\r\n");
     let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
-    let pair = |line: &str| line.split_once(':').map(|(name, value)| (name.to_lowercase(), value.trim().to_owned()));
     Some(Answer { status, headers: lines.filter_map(pair).collect(), body: Vec::new() })
+}
+
+fn pair(line: &str) -> Option<(String, String)> {
+    line.split_once(':').map(|(name, value)| (name.to_lowercase(), value.trim().to_owned()))
+}
+
+impl Request {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
 }
 
 impl Answer {

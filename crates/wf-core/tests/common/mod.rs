@@ -27,6 +27,7 @@ const PAGE: usize = 2;
 
 static NOTHING: BTreeSet<SortKey> = BTreeSet::new();
 
+#[derive(Clone)]
 pub struct World {
     pub rows: BTreeMap<RowId, Row>,
     ranges: BTreeMap<RangeId, BTreeSet<SortKey>>,

@@ -6,7 +6,7 @@ use wf_core::event::What;
 use wf_core::{Event, Key};
 
 /// Which element a job, timer, … belongs to, so that later events about it can name it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Names(BTreeMap<Key, String>);
 
 impl Names {

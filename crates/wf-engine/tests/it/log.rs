@@ -83,7 +83,7 @@ async fn s5_keys_and_positions_never_repeat_over_restarts() {
     // Time has passed: the new epoch jumps ahead of whatever a lost history may have given.
     let before = world.start("order").await;
     let world = world.restart().await;
-    assert!(world.start("order").await > before + (4 << wf_core::ids::EPOCH_SHIFT));
+    assert!(world.start("order").await > before + (4_000 * wf_core::ids::EPOCH_IDS_PER_MS));
     let left = world.end().await;
     assert_eq!(left.count("epoch.opened"), 6);
 }

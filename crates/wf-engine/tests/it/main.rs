@@ -11,4 +11,5 @@ mod jobs;
 mod keys;
 mod log;
 mod poison;
+mod proof;
 mod random;

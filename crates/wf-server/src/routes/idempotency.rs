@@ -1,16 +1,19 @@
-//! What keys were used for.
+//! What keys were used for: all of them lately, and one of them through all layers.
 
 use axum::extract::{Request, State};
 use axum::response::Response;
 use wf_api::answer;
+use wf_api::explain::ExplainOut;
 use wf_api::idempotency::{self, KeyUsesOut};
 use wf_store::IdempotencyQuery;
 
 use crate::app::Shared;
 use crate::door::{self, Refused};
+use crate::explain::{Asked, explain};
 use crate::page;
-use crate::params::Params;
+use crate::params::{Params, PathText};
 use crate::route;
+use crate::routes::explain::parsed;
 
 const HOURS: i64 = 24;
 /// Suppressed repeats are counted this long.
@@ -41,4 +44,19 @@ pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<
     let uses = app.engine.store().idempotency(query).await?;
     let next_cursor = uses.next.as_deref().map(page::wrap_cursor);
     Ok(door::respond(answer::of(200, &idempotency::uses_of(uses, next_cursor)), false))
+}
+
+/// The whole life of one key: when first seen, what it became, and every repeat that was suppressed.
+#[utoipa::path(get, path = "/api/v1/idempotency/{key}", tag = "operation",
+    params(("key" = String, Path, description = "Percent-encoded, without the header's quotes")),
+    responses((status = 200, body = ExplainOut)))]
+pub(crate) async fn get(
+    State(app): State<Shared>,
+    PathText(key): PathText,
+    request: Request,
+) -> Result<Response, Refused> {
+    let visitor = app.auth.admit(request.headers(), route::IDEMPOTENCY_KEY.permission)?;
+    Params::of(request.uri())?.finish()?;
+    let asked = Asked::Key(parsed(&key)?);
+    Ok(door::respond(answer::of(200, &explain(&app, visitor.tenant, asked).await?), false))
 }

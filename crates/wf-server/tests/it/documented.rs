@@ -39,13 +39,19 @@ const STEPS: &[(&str, (&str, &str), &str, u16)] = &[
     ("post /api/v1/outbox/{id}/retry", JSON, r#"{"force":true}"#, 200),
     ("get /api/v1/audit", JSON, "", 200),
     ("get /api/v1/idempotency", JSON, "", 200),
+    ("get /api/v1/idempotency/{key}", JSON, "", 200),
+    ("get /api/v1/explain", JSON, "", 200),
     ("put /api/v1/clock", JSON, r#"{"advanceMs":1}"#, 200),
     ("delete /api/v1/clock", JSON, "", 200),
+    ("get /api/v1/proofs/replay", JSON, "", 200),
+    ("get /api/v1/proofs/tables", JSON, "", 200),
+    ("get /api/v1/proofs/audit", JSON, "", 200),
     ("get /livez", JSON, "", 200),
     ("get /readyz", JSON, "", 200),
     ("get /problems/{code}", JSON, "", 200),
 ];
 const UNIQUE: &str = r#"{"processDefinitionId":"order","uniquenessKey":"id","variables":{"id":1}}"#;
+const KEY: &str = "asked-for-later";
 /// `/metrics` needs the process-wide recorder; `readyz` 503 an engine that fails.
 const NOT_ASKED: [&str; 2] = ["get /metrics 200", "get /readyz 503"];
 
@@ -56,6 +62,7 @@ async fn every_documented_route_answers_as_documented() {
     assert_eq!(document["openapi"].as_str().map(|version| &version[..4]), Some("3.1."));
     let mut unseen = documented(&document);
     let mut found = Found::default();
+    service.send("POST /api/v1/messages", &[JSON, ("idempotency-key", KEY)], r#"{"name":"m"}"#).await;
     for (operation, kind, body, status) in STEPS {
         let (method, template) = operation.split_once(' ').unwrap();
         let path = found.fill(template);
@@ -188,12 +195,14 @@ impl Found {
     fn fill(&self, template: &str) -> String {
         let key = match template {
             _ if template.contains("/instances/") => &self.instance,
+            _ if template.contains("/idempotency/") => KEY,
             _ if template.contains("/incidents/") => &self.incident,
             _ => &self.job,
         };
         let id = if template.contains("/outbox/") { &self.message } else { "order" };
         let path = template.replace("{key}", key).replace("{id}", id).replace("{name}", "charge");
-        path.replace("{code}", "validation")
+        let path = path.replace("{code}", "validation");
+        path.replace("/explain", &format!("/explain?instance={}", self.instance))
     }
 
     fn look_at(&mut self, template: &str, reply: &Reply) {

@@ -6,6 +6,7 @@ mod support;
 mod bodies;
 mod documented;
 mod doors;
+mod explain;
 mod keys;
 mod sockets;
 mod story;

@@ -1,8 +1,9 @@
 //! The store from outside: the contract's suite, what it does to files and processes, and foreign hands on the database.
-//! It knows no engine. Next: `conformance.rs`, `opening.rs`, `durability.rs`, `logs.rs`.
+//! It knows no engine. Next: `conformance.rs`, `opening.rs`, `durability.rs`, `backup.rs`, `logs.rs`.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod backup;
 mod conformance;
 mod durability;
 mod logs;

@@ -48,6 +48,16 @@ pub fn logged_from_json(text: &str) -> Result<(Command, Text), CodecError> {
     Ok((command, origin))
 }
 
+/// The origin alone, whatever the command: a deployment's files are not looked at. `None` where there is none.
+pub fn logged_origin(text: &str) -> Option<Text> {
+    #[derive(serde::Deserialize)]
+    struct Logged {
+        origin: Option<String>,
+    }
+    let logged: Logged = serde_json::from_str(text).ok()?;
+    logged.origin.map(Text::from)
+}
+
 /// Room for the variables and for names around them: one allocation in nearly every case.
 fn size_guess(command: &Command) -> usize {
     let size =

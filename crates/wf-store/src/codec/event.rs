@@ -2,9 +2,11 @@
 //! Payloads are also what sinks publish. They are written only: nothing is rebuilt from events.
 //! Next: `write.rs`.
 
+use serde_json::value::RawValue;
 use wf_core::Event;
 use wf_core::event::What;
 
+use crate::codec::CodecError;
 use crate::codec::write::Writer;
 
 /// All events of one command, as a JSON array.
@@ -26,6 +28,12 @@ pub fn events_to_json_each(events: &[Event], mut visit: impl FnMut(&str)) -> Str
     }
     out.close(']');
     out.finish()
+}
+
+/// The texts of a stored array's events, byte for byte as they stand: what the chain hashed.
+pub fn events_of_json(text: &str) -> Result<Vec<&str>, CodecError> {
+    let events: Vec<&RawValue> = serde_json::from_str(text)?;
+    Ok(events.into_iter().map(RawValue::get).collect())
 }
 
 /// One event's payload: an object with the fields of its kind alone.

@@ -3,6 +3,7 @@
 
 mod debug;
 mod definitions;
+mod explain;
 mod instances;
 mod jobs;
 mod messages;
@@ -14,8 +15,9 @@ use std::time::Duration;
 
 use wf_client::{Client, ClientError, Credentials, Page, Retry};
 
-use crate::cli::{Command, DebugCommand, OutboxCommand, Remote};
+use crate::cli::{AuditCommand, Command, DebugCommand, LogCommand, OutboxCommand, Remote};
 use crate::output::{self, Done, Failure};
+use crate::proofs;
 
 pub async fn run(command: Command) -> Done {
     match command {
@@ -35,10 +37,24 @@ pub async fn run(command: Command) -> Done {
         },
         Command::Debug(args) => match args.command {
             DebugCommand::IdempotencyCheck(args) => debug::idempotency_check(args).await,
+            DebugCommand::Replay(args) => proofs::replay(args).await,
+            DebugCommand::Verify(args) => proofs::verify(args).await,
+            DebugCommand::Explain(args) => explain::explain(args).await,
         },
-        Command::Dev(_) | Command::Server(_) | Command::Demo(_) | Command::Bench(_) | Command::BenchBare(_) => {
-            Err(Failure::usage("this command is no client"))
-        }
+        Command::Audit(args) => match args.command {
+            AuditCommand::Verify(args) => proofs::verify_audit(args).await,
+            AuditCommand::Export(args) => proofs::export(args).await,
+        },
+        Command::Log(args) => match args.command {
+            LogCommand::Archive(args) => proofs::archive(args).await,
+        },
+        Command::Dev(_)
+        | Command::Server(_)
+        | Command::Backup(_)
+        | Command::Restore(_)
+        | Command::Demo(_)
+        | Command::Bench(_)
+        | Command::BenchBare(_) => Err(Failure::usage("this command is no client")),
     }
 }
 
@@ -50,7 +66,7 @@ const PATIENCE: Retry = Retry {
     pause_max: Duration::from_secs(1),
 };
 
-fn connect(remote: &Remote) -> Result<Client, Failure> {
+pub(crate) fn connect(remote: &Remote) -> Result<Client, Failure> {
     Ok(patient(remote)?.retry(PATIENCE))
 }
 

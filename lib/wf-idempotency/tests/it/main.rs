@@ -5,3 +5,4 @@ mod fingerprint;
 mod ids;
 mod json;
 mod key;
+mod model;

@@ -1,17 +1,17 @@
-//! L5.1-L5.3, L5.7, S3, S9: events leave once, in order, and only if they happened; a crash between shipping and marking
-//! sends the same id again. A real NATS server and a real HTTP receiver stand at the other end.
+//! L5.1-L5.3, L5.5: events leave once, in order, and only if they happened. A real NATS server and a real HTTP receiver
+//! stand at the other end. A crash between shipping and marking, and dead letters: `scenarios/` (S9, S3).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use async_nats::jetstream;
 use e2e::api::{Api, text};
 use e2e::models::one_task;
 use e2e::nats::Nats;
-use e2e::node::{Node, Setup, run};
+use e2e::node::{Node, Setup};
 use e2e::until;
 use serde_json::{Value, json};
 
-use crate::receiver::Receiver;
+use e2e::receiver::Receiver;
+use e2e::stream::{Message, all_shipped, kinds_of, sink, stream};
 
 const PUBLISHED: [&str; 3] = ["instance.started", "job.completed", "instance.completed"];
 
@@ -56,31 +56,6 @@ fn refused(api: &Api) {
     let unique = json!({"processDefinitionId": "one", "variables": {}, "uniquenessKey": "missing"});
     api.post("/api/v1/instances", unique).answer().expect_problem(400, "validation");
     api.start("one", json!({"n": 100})).key("first").answer().expect_problem(409, "idempotency-conflict");
-}
-
-#[test]
-fn s9_a_crash_between_ship_and_mark_sends_the_same_id_and_the_stream_keeps_one() {
-    for point in ["after-ship", "before-mark"] {
-        let nats = Nats::start();
-        let setup = to_nats(&nats.url());
-        prepared(&setup).kill();
-        let doomed = setup.start_armed(point);
-        // It may die before the answer is out: the key tells.
-        let _ = doomed.api.start("one", json!({})).key("once").send();
-        doomed.dies();
-        assert_eq!(stream(&nats.url()).len(), 1, "{point}: it was shipped");
-        let node = setup.start();
-        let answer = node.api.start("one", json!({})).key("once").answer().expect(201);
-        assert!(answer.is_replay(), "{point}");
-        all_shipped(&node.api);
-        let messages = stream(&nats.url());
-        assert_eq!(messages.len(), 1, "{point}: {messages:?}");
-        in_order(&messages, &text(&answer.json()["key"]));
-        let dropped = until("count", || Some(node.api.metric("wf_outbox_dedup_drops_total")).filter(|n| *n > 0.0));
-        assert_eq!(dropped, 1.0, "{point}");
-        let topic = "wf_outbox_dedup_drops_total{topic=\"wf.instance.started\"}";
-        assert_eq!(node.api.metric(topic), 1.0, "{point}");
-    }
 }
 
 #[test]
@@ -139,9 +114,9 @@ fn l5_2_an_event_that_is_too_big_for_the_broker_stops_its_own_instance_only() {
     assert_eq!(node.api.state(&big), "COMPLETED", "the process itself does not wait for a broker");
 }
 
-/// L5.5, S9: signed, the id the same over a crash, the body frozen.
+/// L5.5, and S9 for a webhook: signed, the id the same over a crash, the body frozen.
 #[test]
-fn s9_a_webhook_is_signed_and_keeps_its_id_over_a_crash() {
+fn l5_5_a_webhook_is_signed_and_keeps_its_id_over_a_crash() {
     let receiver = Receiver::start(|_| 204);
     let setup = Setup::new().config(&webhook(&receiver.url(), ""));
     prepared(&setup).kill();
@@ -181,30 +156,6 @@ fn l5_2_a_receiver_that_fails_gets_the_same_id_again() {
     assert_eq!(ids[0], ids[1]);
 }
 
-/// S3: an operator replays the dead letters; the receiver sees the ids that it saw before.
-#[test]
-fn s3_dead_letters_are_replayed_under_their_old_ids() {
-    let is_broken = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
-    let broken = is_broken.clone();
-    let answer = move |_| if broken.load(std::sync::atomic::Ordering::Relaxed) { 500 } else { 200 };
-    let receiver = Receiver::start(answer);
-    let node = prepared(&Setup::new().config(&webhook(&receiver.url(), "attempts_max = 1")));
-    let instance = whole_instance(&node);
-    let dead = until("dead letter", || node.api.all("/api/v1/outbox?state=dead").pop());
-    // What comes later of the same instance waits behind it.
-    assert_eq!(node.api.all("/api/v1/outbox?state=pending").len(), PUBLISHED.len() - 1);
-    assert!(text(&dead["lastError"]).contains("500"), "{dead}");
-    is_broken.store(false, std::sync::atomic::Ordering::Relaxed);
-    let replayed = run(&mut node.wf(&["outbox", "retry", &text(&dead["id"]), "--output", "json"])).expect(0).json();
-    assert_eq!(replayed[0]["id"], dead["id"]);
-    all_shipped(&node.api);
-    let deliveries = receiver.deliveries();
-    let ids: Vec<String> = deliveries.iter().map(|delivery| delivery.header("webhook-id")).collect();
-    assert_eq!((ids.len(), &ids[0]), (1 + PUBLISHED.len(), &ids[1]), "{ids:?}");
-    assert!(deliveries.iter().all(|delivery| delivery.json()["subject"] == instance.as_str()));
-    run(&mut node.wf(&["outbox", "retry", "ev-1-1-1:nowhere"])).expect(1);
-}
-
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 fn webhook(url: &str, more: &str) -> String {
@@ -212,10 +163,7 @@ fn webhook(url: &str, more: &str) -> String {
 }
 
 fn to_nats(url: &str) -> Setup {
-    Setup::new().config(&format!(
-        "[[sink]]\nname = \"bus\"\nkind = \"nats\"\nurl = \"{url}\"\nstream = \"EVENTS\"\n\
-         events = [\"instance.started\", \"job.completed\", \"instance.completed\"]\n"
-    ))
+    Setup::new().config(&sink(url, r#"["instance.started", "job.completed", "instance.completed"]"#))
 }
 
 fn prepared(setup: &Setup) -> Node {
@@ -231,46 +179,10 @@ fn whole_instance(node: &Node) -> String {
     instance
 }
 
-fn all_shipped(api: &Api) {
-    until("empty outbox", || api.all("/api/v1/outbox?state=pending").is_empty().then_some(()));
-}
-
-#[derive(Debug)]
-struct Message {
-    subject: String,
-    /// `Nats-Msg-Id`
-    id: String,
-    event: Value,
-}
-
-/// Everything that the stream holds, in its order.
-fn stream(url: &str) -> Vec<Message> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(async {
-        let client = async_nats::connect(url).await.expect("the broker");
-        let mut stream = jetstream::new(client).get_stream("EVENTS").await.expect("the stream");
-        let state = stream.info().await.expect("its state").state.clone();
-        let mut messages = Vec::new();
-        for sequence in state.first_sequence..=state.last_sequence {
-            let raw = stream.get_raw_message(sequence).await.expect("a message");
-            let id = raw.headers.get("Nats-Msg-Id").map(ToString::to_string).unwrap_or_default();
-            let event = serde_json::from_slice(&raw.payload).expect("JSON");
-            messages.push(Message { subject: raw.subject.to_string(), id, event });
-        }
-        messages
-    })
-}
-
-/// One instance's events: each id once and equal to its event's, types in the order in which they happened.
+/// One instance's events: each id once, types in the order in which they happened.
 #[track_caller]
 fn in_order(messages: &[Message], instance: &str) {
-    let own: Vec<&Message> = messages.iter().filter(|message| message.event["subject"] == instance).collect();
-    let mut seen = BTreeMap::new();
-    for message in &own {
-        assert_eq!(message.event["id"], message.id.as_str());
-        assert_eq!(seen.insert(&message.id, ()), None, "{} stands twice", message.id);
-    }
-    let kinds: Vec<String> = own.iter().map(|message| text(&message.event["type"])).collect();
+    let kinds = kinds_of(messages, instance);
     let expected: Vec<String> = PUBLISHED.iter().map(|kind| format!("wf.{kind}")).collect();
     assert_eq!(kinds, expected[..kinds.len()]);
 }

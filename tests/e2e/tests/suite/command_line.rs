@@ -1,5 +1,5 @@
 //! The command line: what each command prints and ends with, and workers that are shell commands, S6 and S7 among them.
-//! `wf demo` and the tour: `stories.rs`, `tour.rs`. Outbox replays: `bus.rs`.
+//! `wf demo` and the tour: `stories.rs`, `tour.rs`. Outbox replays: `scenarios/` (S3).
 
 use std::process::{Command, Stdio};
 
@@ -151,100 +151,6 @@ fn l3_5_a_worker_that_fails_ends_in_an_incident_and_resolving_it_goes_on() {
     assert!(done.stdout.contains("1 completed"), "{done:?}");
     assert_eq!(shell.file("keys").lines().last(), Some(&*keys[0]));
     assert_eq!(shell.json(&["instance", &instance])["state"], "COMPLETED");
-}
-
-/// S6: the worker dies after its call and before its report. The next one gets the same key for the provider, and what the
-/// first one had recorded.
-#[test]
-fn s6_l4_4_a_worker_that_dies_after_its_call_is_followed_by_one_with_the_same_key_and_steps() {
-    let shell = Shell::new();
-    let api = &shell.node.api;
-    let instance = api.started("one", json!({}));
-    let charge = "echo \"$WF_IDEMPOTENCY_KEY\" >> calls
-        curl -sf -X PUT \"$WF_SERVER/api/v1/jobs/$WF_JOB_KEY/steps/charge\" -H 'Content-Type: application/json' \
-            -d '{\"worker\": \"first\", \"result\": {\"receipt\": \"R-1\"}}' > step.json
-        kill -9 $PPID";
-    let died = run(&mut shell.worker("first", "1", charge));
-    assert!(!died.status.success(), "{died:?}");
-    assert_eq!(serde_json::from_str::<Value>(&shell.file("step.json")).unwrap()["recorded"], true);
-    let held = &shell.json(&["jobs"])[0];
-    assert_eq!((&held["state"], &held["worker"]), (&json!("ACTIVATED"), &json!("first")));
-    assert_eq!(api.activated("work", "second", 1), Vec::<Value>::new(), "L3.1: not while the lease runs");
-    api.advance(30_000);
-    let next = run(&mut shell.worker("second", "1", "cat > job.json; echo '{\"done\": true}'")).expect(0);
-    assert!(next.stdout.contains("1 completed"), "{next:?}");
-    let job: Value = serde_json::from_str(&shell.file("job.json")).unwrap();
-    assert_eq!(job["idempotencyKey"], shell.file("calls").trim());
-    assert_eq!(job["idempotencyKey"], format!("wf-job-{}", text(&held["key"])));
-    let steps = job["steps"].to_string();
-    assert!(steps.contains("charge") && steps.contains("R-1"), "{steps}");
-    assert_eq!(api.state(&instance), "COMPLETED");
-    assert_eq!(api.metric("wf_lease_expiries_total"), 1.0);
-}
-
-/// S7: the first worker comes back when the second has the job, and after it has finished.
-#[test]
-fn s7_a_late_worker_is_told_so_and_changes_nothing() {
-    let shell = Shell::new();
-    let api = &shell.node.api;
-    let instance = api.started("one", json!({}));
-    let late = api.job("work", "late");
-    api.advance(29_999);
-    api.about(&late, "extend", json!({"worker": "late", "lease": late["lease"], "leaseMs": 10})).answer().expect(200);
-    api.advance(10);
-    let told = |reason: &str| {
-        let complete =
-            api.complete(&late, "late", json!({"by": "late"})).answer().expect_problem(409, "job-lease-lost");
-        let fail = json!({"worker": "late", "lease": late["lease"], "message": "m"});
-        let fail = api.about(&late, "fail", fail).answer().expect_problem(409, "job-lease-lost");
-        for problem in [complete, fail] {
-            assert_eq!((&problem["retry"], &problem["reason"]), (&json!(false), &json!(reason)), "{problem}");
-        }
-    };
-    told("expired");
-    let taken = api.job("work", "next");
-    assert_eq!((&taken["key"], &taken["idempotencyKey"]), (&late["key"], &late["idempotencyKey"]));
-    assert_ne!(taken["lease"], late["lease"]);
-    told("taken");
-    let complete = || api.complete(&taken, "next", json!({"by": "next"})).answer().expect(200).json();
-    assert_eq!(complete()["duplicate"], false);
-    told("finished");
-    assert_eq!(complete()["duplicate"], true, "L3.4");
-    assert_eq!(api.metric("wf_worker_idempotency_skipped_total{type=\"work\"}"), 1.0);
-    let other = api.complete(&taken, "next", json!({"by": "somebody else"})).answer();
-    assert_eq!(other.expect_problem(409, "job-lease-lost")["reason"], "finished");
-    assert_eq!(api.instance(&instance)["variables"], json!({"by": "next"}));
-    assert_eq!(api.events("job.completed"), 1);
-}
-
-/// S4, S8, L2.4: a double click makes one instance; updates of one variable at once are applied one after the other.
-#[test]
-fn s4_s8_double_clicks_and_concurrent_updates() {
-    let shell = Shell::new();
-    let api = &shell.node.api;
-    let click = json!({"processDefinitionId": "one", "variables": {"cart": "c-1"}, "uniquenessKey": "cart"});
-    let clicks: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            (0..20).map(|_| scope.spawn(|| api.post("/api/v1/instances", click.clone()).answer())).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
-    let key = text(&clicks[0].json()["key"]);
-    assert!(clicks.iter().all(|answer| answer.json()["key"] == key), "{clicks:?}");
-    assert_eq!(clicks.iter().filter(|answer| answer.status == 201).count(), 1);
-    let variables = format!("/api/v1/instances/{key}/variables");
-    std::thread::scope(|scope| {
-        for n in 0..20 {
-            let body = json!({"variables": {"shared": n, format!("own{n}"): n}});
-            let set = api.put(&variables, body);
-            scope.spawn(move || set.answer().expect(200));
-        }
-    });
-    let set = api.all(&format!("/api/v1/audit?instance={key}"));
-    let set: Vec<&Value> = set.iter().filter(|event| event["type"] == "variables.set").collect();
-    assert_eq!(set.len(), 20);
-    let shown = api.instance(&key)["variables"].clone();
-    assert_eq!(shown.as_object().map(serde_json::Map::len), Some(22), "no update is lost: {shown}");
-    assert_eq!(shown["shared"], set[19]["payload"]["variables"]["shared"], "the last one stands");
 }
 
 /// A worker that is asked to stop finishes the job in its hands, and takes no other.

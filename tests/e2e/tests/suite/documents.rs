@@ -4,13 +4,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use e2e::api::text;
 use e2e::models::{file, one_task, order};
 use e2e::node::{Node, Setup};
 use serde_json::json;
 
-use crate::database;
-use crate::receiver::Receiver;
+use e2e::database;
+use e2e::receiver::Receiver;
 
 /// A store in which something of everything happened.
 fn busy(setup: &Setup) -> Node {
@@ -128,46 +127,4 @@ fn blocks<'d>(document: &'d str, language: &str) -> impl Iterator<Item = &'d str
     let fence = format!("```{language}\n");
     let behind: Vec<&str> = document.split(&*fence).skip(1).collect();
     behind.into_iter().map(|text| text.split_once("```").map_or(text, |(block, _)| block))
-}
-
-/// S5, docs/operations.md: a backup taken while the server runs, restored: no id of the lost time is given to something
-/// else, keys of the lost time are new, and what a worker hands to a provider by lineage is what it was.
-#[test]
-fn s5_a_restored_backup_reuses_no_id_and_keeps_lineage() {
-    let setup = Setup::new();
-    let node = setup.start();
-    let api = &node.api;
-    api.deploy(&one_task("one", "work")).answer().expect(201);
-    let kept = api.start("one", json!({"kept": true})).key("kept").answer().expect(201);
-    let restored = Setup::new();
-    std::fs::create_dir(restored.data()).unwrap();
-    let backup = format!("VACUUM INTO '{}'", restored.database().display());
-    database::open(&setup.database()).execute_batch(&backup).unwrap();
-    let lost = api.start("one", json!({"lost": true})).key("lost").answer().expect(201).json();
-    let jobs = api.activated("work", "w", 2);
-    let lost_job = jobs.iter().find(|job| job["processInstanceKey"] == lost["key"]).unwrap();
-    let ids = |api: &e2e::api::Api| api.audit().iter().map(|event| text(&event["eventId"])).collect::<BTreeSet<_>>();
-    let lost_ids = ids(api);
-    // Keys are lifted by whole seconds: nobody restores a backup within the one in which it was lost.
-    let second = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
-    let lost_at = second();
-    e2e::until("another second", || (second() > lost_at).then_some(()));
-    assert!(node.stop().success());
-    let node = restored.start();
-    let api = &node.api;
-    let before = ids(api);
-    assert!(before.is_subset(&lost_ids));
-    let replay = api.start("one", json!({"kept": true})).key("kept").answer();
-    assert!(replay.is_replay() && replay.body == kept.body);
-    let again = api.start("one", json!({"lost": true})).key("lost").answer().expect(201);
-    assert!(!again.is_replay() && again.json()["key"] != lost["key"]);
-    let jobs = api.activated("work", "w", 2);
-    let job = jobs.iter().find(|job| job["processInstanceKey"] == again.json()["key"]).unwrap();
-    assert_eq!(job["lineageKey"], lost_job["lineageKey"]);
-    assert_ne!(job["idempotencyKey"], lost_job["idempotencyKey"]);
-    let new: BTreeSet<String> = ids(api).difference(&before).cloned().collect();
-    assert!(!new.is_empty() && new.is_disjoint(&lost_ids), "{new:?} {lost_ids:?}");
-    assert!(node.stop().success());
-    assert_eq!(database::audit_gaps(&restored.database()), Vec::<String>::new());
-    assert_eq!(database::chain_breaks(&restored.database()), Vec::<String>::new());
 }

@@ -1,12 +1,10 @@
-//! L1.1-L1.5, L5.7, S2: what a key and an id promise while everything is well. Under crashes: `crash.rs`.
+//! L1.1-L1.5, L1.9: what a key promises while everything is well. Under crashes: `crash.rs`; message ids: `scenarios/` (S2).
 
-use e2e::api::{Api, Call, jobs_of, text};
+use e2e::api::{Call, jobs_of, text};
 use e2e::http::Answer;
-use e2e::models::{model, one_task};
+use e2e::models::one_task;
 use e2e::node::{Node, Setup};
 use serde_json::{Value, json};
-
-const HOUR_MS: u64 = 3_600_000;
 
 fn node() -> Node {
     let node = Setup::new().test_clock().start();
@@ -147,40 +145,6 @@ fn l1_9_a_unique_value_is_free_again_when_its_instance_has_ended() {
     assert_eq!(start(json!("1")).expect(200).json()["version"], 1, "across versions");
     api.post(&format!("/api/v1/instances/{key}/cancel"), json!({})).answer().expect(200);
     assert_ne!(start(json!("1")).expect(201).json()["key"], key.as_str());
-}
-
-/// S2, L5.7: a provider that sends its event for hours, also when what waited for it is long gone.
-#[test]
-fn s2_l5_7_a_webhook_that_is_sent_for_hours_correlates_once() {
-    let node = node();
-    let api = &node.api;
-    let catch = r#"<bpmn:startEvent id="start"/><bpmn:sequenceFlow id="in" sourceRef="start" targetRef="wait"/>
-<bpmn:intermediateCatchEvent id="wait"><bpmn:messageEventDefinition messageRef="paid"/></bpmn:intermediateCatchEvent>
-<bpmn:sequenceFlow id="out" sourceRef="wait" targetRef="end"/><bpmn:endEvent id="end"/>"#;
-    let message = r#"</bpmn:process><bpmn:message id="paid" name="paid"><bpmn:extensionElements>
-<zeebe:subscription correlationKey="=order"/></bpmn:extensionElements></bpmn:message>"#;
-    let xml = model("waiting", catch).replace("</bpmn:process>", message);
-    api.deploy(&xml).answer().expect(201);
-    let first = api.started("waiting", json!({"order": "O-1"}));
-    let send = |api: &Api| api.publish("paid", "O-1", "evt_1", json!({"amount": 5})).answer().expect(200).json();
-    let sent = send(api);
-    assert_eq!(sent["correlated"], json!([{"processInstanceKey": first}]));
-    assert_eq!(api.state(&first), "COMPLETED");
-    // The next order of the same customer must not be paid by the old event.
-    let second = api.started("waiting", json!({"order": "O-1"}));
-    for _ in 0..23 {
-        api.advance(HOUR_MS);
-        let again = send(api);
-        assert_eq!((&again["duplicate"], &again["correlated"]), (&json!(true), &json!([])));
-        assert_eq!(again["key"], sent["key"]);
-    }
-    // Another body under the same id is misuse, and still a duplicate.
-    let misuse = api.publish("paid", "O-1", "evt_1", json!({"amount": 500})).answer().expect(200).json();
-    assert_eq!(misuse["duplicate"], true);
-    assert_eq!(api.state(&second), "ACTIVE");
-    api.advance(HOUR_MS);
-    assert_eq!(send(api)["duplicate"], false, "after 24 h an id is new");
-    assert_eq!(api.state(&second), "COMPLETED");
 }
 
 /// A long poll that waits gets the job when it comes, and nobody else does.

@@ -1,5 +1,5 @@
 //! The real binary, from outside: started, used, broken, killed, restarted. One file per concern, one program to link.
-//! Read `crash.rs` first: what the product is for. Tests are named by the requirement or scenario that they hold.
+//! Read `scenarios/` first, then `crash.rs`: what the product is for. Tests are named by the requirement or scenario that they hold.
 
 #![allow(clippy::unwrap_used, reason = "a test that is surprised fails")]
 
@@ -8,13 +8,16 @@ mod bus;
 mod command_line;
 mod corpus;
 mod crash;
-mod database;
 mod documents;
+mod explain;
 mod input;
 mod keys;
-mod kills;
 mod limits;
-mod receiver;
+mod matrix;
+#[cfg(target_os = "linux")]
+mod power;
+mod proofs;
+mod scenarios;
 mod seen;
 mod stop;
 mod stories;

@@ -7,14 +7,14 @@ use e2e::until;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::receiver::Receiver;
+use e2e::receiver::Receiver;
 
 const KEY: &str = "order-of-mrs-k-4711";
 const TOKEN: &str = "t0k3n-that-nobody-may-read";
 const WRONG_TOKEN: &str = "an-old-t0k3n";
 const SECRET: &str = "whsec_c2lnbmVkIHdpdGggdGhpcw==";
 
-/// Everything that is counted happens once; `wf_outbox_dedup_drops_total` needs a broker's word: `bus.rs`.
+/// Everything that is counted happens once; `wf_outbox_dedup_drops_total` needs a broker's word: `scenarios/` (S9).
 #[test]
 fn t2_metrics_have_the_promised_names_and_count_what_happened() {
     let receiver = Receiver::start(|_| 200);
@@ -106,6 +106,11 @@ fn t1_l6_3_keys_are_seen_by_their_hash_and_secrets_by_nobody() {
     let listed = api.get("/api/v1/idempotency?hours=24").expect(200);
     assert_eq!(listed.json()["totals"], checked["totals"]);
     assert!(listed.text().contains(&key_hash) && !listed.text().contains(KEY));
+    // Asked for by the key itself: it stands in the request, and still not in the log.
+    for path in [format!("/api/v1/idempotency/{KEY}"), format!("/api/v1/explain?key={KEY}")] {
+        let told = api.get(&path).expect(200).json();
+        assert_eq!((&told["keyHash"], told["duplicates"].as_array().map(Vec::len)), (&json!(key_hash), Some(2)));
+    }
     assert!(node.stop().success());
     let log = setup.log();
     for secret in [KEY, TOKEN, WRONG_TOKEN, SECRET, SECRET.trim_start_matches("whsec_"), &sha256] {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::watch;
+use wf_core::rows::Text;
 use wf_core::{Key, Millis};
 use wf_idempotency::record::Record;
 use wf_store::memory::MemoryStore;
@@ -143,6 +144,10 @@ impl Stage {
 }
 
 impl Store for Stage {
+    fn ledger(&self, partition: u16) -> Later<'_, Result<Box<dyn Ledger>, StoreError>> {
+        self.inner.ledger(partition)
+    }
+
     fn open(&self, partition: u16) -> Later<'_, Result<Opened, StoreError>> {
         Box::pin(async move {
             self.opens.fetch_add(1, Ordering::Relaxed);
@@ -245,5 +250,32 @@ impl Store for Stage {
 
     fn gauges(&self) -> Later<'_, Result<Gauges, StoreError>> {
         self.inner.gauges()
+    }
+}
+
+/// Beside the turns: as the store answers.
+impl Trace for Stage {
+    fn filed(&self, id: RecordId) -> Later<'_, Result<Option<Filed>, StoreError>> {
+        self.inner.filed(id)
+    }
+
+    fn filed_at(&self, query: FiledQuery) -> Later<'_, Result<Vec<Filed>, StoreError>> {
+        self.inner.filed_at(query)
+    }
+
+    fn logged(&self, query: LoggedQuery) -> Later<'_, Result<Vec<Logged>, StoreError>> {
+        self.inner.logged(query)
+    }
+
+    fn trail(&self, query: TrailQuery) -> Later<'_, Result<Trail, StoreError>> {
+        self.inner.trail(query)
+    }
+
+    fn outbox_of(&self, tenant: Text, positions: Vec<u64>) -> Later<'_, Result<Vec<OutboxRow>, StoreError>> {
+        self.inner.outbox_of(tenant, positions)
+    }
+
+    fn repeats(&self, query: RepeatsQuery) -> Later<'_, Result<Repeats, StoreError>> {
+        self.inner.repeats(query)
     }
 }

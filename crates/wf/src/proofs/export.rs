@@ -1,0 +1,88 @@
+//! `wf audit export`: one line of JSON per event, in order. Its id is the event's own, whoever exports and however often:
+//! a receiver that keeps ids takes a repeated export for what it is.
+
+use std::path::Path;
+
+use serde::Serialize;
+use wf_api::audit::{self, EventOut};
+use wf_store::{AuditEntry, AuditRow, parse_event_id};
+
+use super::ledger_of;
+use crate::cli::AuditExportArgs;
+use crate::commands::connect;
+use crate::output::{self, Done, Failure};
+
+const PAGE_ROWS: usize = 1_000;
+
+#[derive(Serialize)]
+struct Line {
+    #[serde(flatten)]
+    event: EventOut,
+    tenant: String,
+}
+
+pub async fn export(args: AuditExportArgs) -> Done {
+    let from = args.from.as_deref().map(place).transpose()?.unwrap_or((0, 1));
+    match &args.source.data {
+        Some(dir) => export_folder(dir, from),
+        None => export_server(&args).await,
+    }
+}
+
+fn place(text: &str) -> Result<(u64, u32), Failure> {
+    let parsed = parse_event_id(text).map(|(_, position, n)| (position, n));
+    parsed.ok_or_else(|| Failure::usage(format!("{text:?} is not an event id such as ev-1-42")))
+}
+
+/// All tenants, each line with its own.
+fn export_folder(dir: &Path, from: (u64, u32)) -> Done {
+    let mut ledger = ledger_of(dir)?;
+    let partition = ledger.standing().map_err(Failure::work)?.fence.partition;
+    let mut next = from.0;
+    loop {
+        let page = ledger.audit(next, PAGE_ROWS).map_err(Failure::work)?;
+        let is_last = page.len() < PAGE_ROWS;
+        next = page.last().map_or(next, |entry| entry.position + 1);
+        let mut text = String::new();
+        for entry in page {
+            write_lines(partition, entry, from, &mut text)?;
+        }
+        if !text.is_empty() {
+            output::print(text.trim_end())?;
+        }
+        if is_last {
+            return Ok(());
+        }
+    }
+}
+
+fn write_lines(partition: u16, entry: AuditEntry, from: (u64, u32), out: &mut String) -> Result<(), Failure> {
+    let (position, tenant) = (entry.position, entry.tenant.to_string());
+    let row = AuditRow { partition, position, time: entry.time, actor: entry.actor, events: entry.events };
+    let events = audit::events_of(&row, None);
+    let events = events.ok_or_else(|| Failure::work(format!("the audit row at {position} cannot be read")))?;
+    for event in events.into_iter().filter(|event| (event.position, event.n) >= from) {
+        let line = Line { event: event.event, tenant: tenant.clone() };
+        out.push_str(&serde_json::to_string(&line).map_err(Failure::work)?);
+        out.push('\n');
+    }
+    Ok(())
+}
+
+/// The tenant's own events.
+async fn export_server(args: &AuditExportArgs) -> Done {
+    let client = connect(&args.source.remote)?;
+    let (mut from, mut cursor) = (args.from.clone(), None);
+    loop {
+        let page = client.audit(from.take().as_deref(), None, cursor.as_deref()).await?;
+        let lines =
+            page.items.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>().map_err(Failure::work)?;
+        if !lines.is_empty() {
+            output::print(&lines.join("\n"))?;
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            return Ok(());
+        }
+    }
+}
