@@ -98,12 +98,13 @@ fn many(args: &Args) -> bool {
         bar.set_style(style);
     }
     let begun = Instant::now();
-    let summary = run_all(&seeds, args.threads, |report| {
+    let told = |report: &Report| {
         bar.inc(1);
         if let Some(first) = report.violations.first() {
             bar.set_message(format!("seed {} fails: {}", report.seed, first.checker));
         }
-    });
+    };
+    let summary = run_all(&seeds, args.threads, told, stuck);
     bar.finish_and_clear();
     tell(&summary, begun.elapsed().as_secs_f64());
     summary.failed.is_empty()
@@ -114,16 +115,20 @@ fn hunt_all(args: &Args) -> bool {
     let caught = hunt(&Bug::ALL, args.start, args.seeds, args.threads, |one| eprintln!("{}", line_of(one)));
     println!("| bug | caught by | after seeds |\n|---|---|---|");
     caught.iter().for_each(|one| println!("{}", line_of(one)));
-    let survivors = caught.iter().filter(|one| one.by.is_none()).count();
+    let survivors = caught.iter().filter(|one| one.by.is_empty()).count();
     println!("{} bugs, {survivors} survived {} seeds", caught.len(), args.seeds);
     survivors == 0
 }
 
 fn line_of(caught: &Caught) -> String {
-    match &caught.by {
-        Some((violation, _)) => format!("| `{:?}` | `{}` | {} |", caught.bug, violation.checker, caught.seeds),
-        None => format!("| `{:?}` | nobody | {} |", caught.bug, caught.seeds),
-    }
+    let by: Vec<String> = caught.by.iter().map(|checker| format!("`{checker}`")).collect();
+    let by = if by.is_empty() { "nobody".to_owned() } else { by.join(", ") };
+    format!("| `{:?}` | {by} | {} |", caught.bug, caught.seeds)
+}
+
+fn stuck(seed: u64) {
+    println!("seed {seed}: quiet: it does not end\n  to see why: cargo xtask simulate --seed {seed} --trace");
+    std::process::exit(1);
 }
 
 fn tell(summary: &Summary, seconds: f64) {

@@ -9,14 +9,14 @@ use wf_core::planted::{Bug, plant};
 
 use crate::run::run;
 use crate::trace::lock;
-use crate::world::Violation;
 
 /// How a bug was caught.
 #[derive(Clone, Debug)]
 pub struct Caught {
     pub bug: Bug,
-    /// So many seeds were run, the last of which failed; `None`: it survived them all.
-    pub by: Option<(Violation, u64)>,
+    /// Who spoke up in the last seed, the first one first; empty: it survived.
+    pub by: Vec<&'static str>,
+    /// Seeds that were run.
     pub seeds: u64,
 }
 
@@ -51,13 +51,14 @@ fn hunt_one(bug: Bug, start: u64, seeds: u64) -> Caught {
         plant(Some(bug));
         let report = catch_unwind(|| run(seed, false));
         plant(None);
-        let violation = match report {
-            Ok(report) => report.violations.into_iter().next(),
-            Err(_) => Some(Violation { checker: "panic", what: "the run itself panicked".to_owned() }),
+        let mut by: Vec<&'static str> = match report {
+            Ok(report) => report.violations.iter().map(|violation| violation.checker).collect(),
+            Err(_) => vec!["panic"],
         };
-        if let Some(violation) = violation {
-            return Caught { bug, by: Some((violation, seed)), seeds: seed - start + 1 };
+        by.dedup();
+        if !by.is_empty() {
+            return Caught { bug, by, seeds: seed - start + 1 };
         }
     }
-    Caught { bug, by: None, seeds }
+    Caught { bug, by: Vec::new(), seeds }
 }

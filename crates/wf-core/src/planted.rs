@@ -49,6 +49,8 @@ pub enum Bug {
     NotUnique,
     /// The second write of a variable in a turn is dropped.
     LostWrite,
+    /// A variable that exists keeps its value.
+    NoOverwrite,
     /// A holder's second completion completes again.
     CompletesAgain,
     /// A turn that writes nothing is answered without asking for the fence.
@@ -58,7 +60,7 @@ pub enum Bug {
 }
 
 impl Bug {
-    pub const ALL: [Bug; 25] = [
+    pub const ALL: [Bug; 26] = [
         Bug::RecordOutside,
         Bug::NoOverlay,
         Bug::LeaseUnfenced,
@@ -81,6 +83,7 @@ impl Bug {
         Bug::TimeGoesBack,
         Bug::NotUnique,
         Bug::LostWrite,
+        Bug::NoOverwrite,
         Bug::CompletesAgain,
         Bug::FenceUnasked,
         Bug::UnauditedExpiry,
