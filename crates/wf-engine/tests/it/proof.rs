@@ -143,7 +143,7 @@ async fn l2_3_a_log_that_ends_too_early_is_no_proof() {
     assert_eq!((report.verdict.clone(), report.is_identical()), (Verdict::CutOff { stands }, false));
 }
 
-/// Upgrade safety: a log written by an earlier version, with every verb in it, comes to the same digests for ever.
+/// Upgrade safety: a log written by an earlier version, with every verb in it but `quarantine`, comes to the same digests for ever.
 #[tokio::test]
 async fn l2_3_logs_of_earlier_formats_replay() {
     let mut book = Book::golden(include_str!("golden/log-1.jsonl"), include_str!("golden/audit-1.jsonl"));
