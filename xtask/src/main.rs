@@ -15,6 +15,9 @@ const USAGE: &str = "usage: cargo xtask VERB
   fmt            is everything formatted?
   lint           clippy over all targets, warnings are errors
   deps           the rules about dependencies: direction, licences, what the pure crates may contain
+  crash --minutes M [--seed S]
+                 kills the release binary at every failpoint under load for so long, checks what everybody saw, and
+                 prints a table; exit 1 with the seed and the kept folder at the first fault
   test [ARGS]    builds the release binary, finds what tests need, runs all tests
                  (ARGS go to the test runner in place of --workspace: `cargo xtask test -p wf-feel`)
   fix            writes: formats, applies clippy's suggestions";
@@ -28,6 +31,7 @@ fn main() -> ExitCode {
         ("lint", []) => lint(),
         ("deps", []) => deps::check(),
         ("test", args) => test(args),
+        ("crash", args) if !args.is_empty() => crash(args),
         ("fix", []) => fix(),
         _ => {
             eprintln!("{USAGE}");
@@ -70,7 +74,10 @@ fn test(args: &[String]) -> Result<()> {
     tools::curl()?;
     let binary = run::release_binary("wf")?;
     // What the end-to-end tests start. A test that finds one of them unset fails and says so; none is ever skipped.
-    let env = [("WF_BINARY", binary), ("WF_NATS_SERVER", nats_server)];
+    let mut env = vec![("WF_BINARY", binary), ("WF_NATS_SERVER", nats_server)];
+    if cfg!(target_os = "linux") {
+        env.push(("WF_POWERLOSS_LAYER", run::powerloss_layer()?));
+    }
     let args: Vec<&str> = if args.is_empty() { vec!["--workspace"] } else { args.iter().map(String::as_str).collect() };
     if !run::succeeds("nextest") {
         eprintln!("cargo-nextest is not installed; running cargo test. Nicer: cargo install --locked cargo-nextest");
@@ -81,4 +88,17 @@ fn test(args: &[String]) -> Result<()> {
         run::cargo_with(&["test", "--quiet", "--locked", "--doc", "--workspace"], &env)?;
     }
     run::cargo_with(&[&["nextest", "run", "--locked"], &args[..]].concat(), &env)
+}
+
+/// The crash matrix of the end-to-end tests, as long as asked; the same code that CI runs for a minute.
+fn crash(args: &[String]) -> Result<()> {
+    let nats_server = tools::nats_server()?;
+    tools::c_compiler()?;
+    let binary = run::release_binary("wf")?;
+    let env = [("WF_BINARY", binary), ("WF_NATS_SERVER", nats_server)];
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    run::cargo_with(
+        &[&["run", "--quiet", "--locked", "--package", "e2e", "--bin", "crash", "--"], &args[..]].concat(),
+        &env,
+    )
 }

@@ -28,14 +28,31 @@ pub fn succeeds(subcommand: &str) -> bool {
 
 /// Builds the binary as users get it and says where cargo put it.
 pub fn release_binary(name: &str) -> Result<PathBuf> {
-    let args = ["build", "--release", "--locked", "--bin", name, "--message-format=json-render-diagnostics"];
+    let executable = |message: &Value| Some(PathBuf::from(message.get("executable")?.as_str()?));
+    built(&["build", "--release", "--locked", "--bin", name], executable)
+}
+
+/// Builds what takes the power away from the program that it is preloaded into.
+pub fn powerloss_layer() -> Result<PathBuf> {
+    let name = "powerloss_layer";
+    let library = |message: &Value| {
+        let is_it = message["target"]["name"] == name && message["target"]["crate_types"][0] == "cdylib";
+        is_it.then(|| message["filenames"][0].as_str().map(PathBuf::from)).flatten()
+    };
+    built(&["build", "--locked", "--package", "powerloss", "--example", name], library)
+}
+
+/// Runs cargo and finds a file among what it says that it made.
+fn built(args: &[&str], file: impl Fn(&Value) -> Option<PathBuf>) -> Result<PathBuf> {
     eprintln!("$ cargo {}", args.join(" "));
-    let output = command(cargo_program()).args(args).stderr(Stdio::inherit()).output()?;
-    ensure!(output.status.success(), "the release build failed");
+    let mut command = command(cargo_program());
+    let output =
+        command.args(args).arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit()).output()?;
+    ensure!(output.status.success(), "cargo {} failed", args.join(" "));
     let messages = output.stdout.split(|&byte| byte == b'\n');
     let artifacts = messages.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    let executable = |message: Value| Some(PathBuf::from(message.get("executable")?.as_str()?));
-    artifacts.filter_map(executable).next_back().with_context(|| format!("cargo built no {name}"))
+    let files = artifacts.filter_map(|message| file(&message));
+    files.last().with_context(|| format!("cargo {} made nothing of that kind", args.join(" ")))
 }
 
 /// What cargo knows about this workspace, with all its dependencies.

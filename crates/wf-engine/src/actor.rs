@@ -3,14 +3,16 @@
 //! Next: `intake.rs`, how an envelope gets into a turn, then `partition.rs::execute`, then the store's commit.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use wf_core::RangeId;
-use wf_store::{Batch, CommitError, Opened};
+use wf_store::{Batch, CommitError, Opened, failpoint};
 
 use crate::due::Place;
 use crate::engine::{End, EngineError, Shared};
@@ -82,20 +84,22 @@ struct Committing {
     task: JoinHandle<Result<(), CommitError>>,
 }
 
-/// Starts the actor on a thread of its own; ready when its first command is durable.
-pub async fn start(mut actor: Actor) -> Result<(), EngineError> {
+/// An actor at work, until it has stopped and let go of its store.
+pub type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Has the actor run; ready when its first command is durable.
+pub async fn start(mut actor: Actor, run: impl FnOnce(Running) -> Result<(), EngineError>) -> Result<(), EngineError> {
     let (started, is_started) = oneshot::channel();
     actor.started = Some(started);
-    let run = move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        match runtime {
-            Ok(runtime) => runtime.block_on(actor.run()),
-            Err(error) => actor.fail_start(EngineError::Thread(error)),
-        }
-    };
-    let thread = std::thread::Builder::new().name("wf-actor".to_owned()).spawn(run);
-    thread.map_err(EngineError::Thread)?;
+    run(Box::pin(actor.run()))?;
     is_started.await.unwrap_or_else(|_| Err(EngineError::Epoch("the actor stopped".to_owned())))
+}
+
+pub fn on_its_own_thread(actor: Running) -> Result<(), EngineError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(EngineError::Thread)?;
+    let thread = std::thread::Builder::new().name("wf-actor".to_owned());
+    thread.spawn(move || runtime.block_on(actor)).map_err(EngineError::Thread)?;
+    Ok(())
 }
 
 impl Actor {
@@ -148,7 +152,9 @@ impl Actor {
         let mut arrived = Vec::with_capacity(self.options.turn_max);
         loop {
             self.work().await;
-            self.commit_or_release();
+            if !self.commit_or_release().await {
+                continue;
+            }
             if self.committing.is_none() && self.redo.is_empty() && self.turn.is_empty() {
                 if self.is_quiet() {
                     self.release_clock();
@@ -174,7 +180,7 @@ impl Actor {
                         self.is_drained = true;
                     }
                 }
-                () = tokio::time::sleep_until(wake.into()) => (),
+                () = tokio::time::sleep_until(wake) => (),
             }
         }
         self.shared.ready.store(false, Ordering::Release);
@@ -277,28 +283,46 @@ impl Actor {
         self.sweeping = Some(tokio::spawn(async move { sweep(&*store, now).await }));
     }
 
-    /// A turn that writes nothing is released as soon as every earlier one is.
-    fn commit_or_release(&mut self) {
+    /// `false`: the turn failed, and that must be dealt with before anything else.
+    async fn commit_or_release(&mut self) -> bool {
         if self.committing.is_some() {
-            return;
+            return true;
         }
         self.probe_if_needed();
         if self.turn.is_empty() {
             self.turn.is_alone = false;
-            return;
+            return true;
         }
-        let mut turn = std::mem::take(&mut self.turn);
+        let turn = std::mem::take(&mut self.turn);
         if turn.writes_nothing() {
-            stats::tell(&mut turn, self.partition.id);
-            turn.release();
-            return;
+            return self.release_unwritten(turn).await;
         }
+        self.commit(turn);
+        true
+    }
+
+    /// As every earlier turn is released, so is one that writes nothing. No commit asks for it whether the partition is still
+    /// ours, and a deposed owner would refuse out of a stale memory: so the store is asked.
+    async fn release_unwritten(&mut self, mut turn: Turn) -> bool {
+        if self.standing == Standing::Open
+            && let Err(error) = self.shared.store.check_fence(self.partition.fence(self.since)).await
+        {
+            self.recover(turn, error).await;
+            return false;
+        }
+        stats::tell(&mut turn, self.partition.id);
+        turn.release();
+        true
+    }
+
+    fn commit(&mut self, mut turn: Turn) {
         turn.is_quiet = self.shared.clock.is_test() && self.is_quiet();
         let rows = self.partition.cache.changes();
         let (fence, head) = self.partition.close_turn(self.since);
         self.partition.cache.next_layer();
         self.since = fence.new_position;
         let batch = turn.batch(fence, head, rows);
+        failpoint::hit("before-turn");
         let (store, sent) = (self.shared.store.clone(), batch.clone());
         let task = tokio::spawn(async move { store.commit(sent).await });
         self.committing = Some(Committing { turn, batch, begun: Instant::now(), task });
@@ -339,8 +363,12 @@ impl Actor {
         if !batch.log.is_empty() {
             self.skipped.clear();
         }
-        wf_store::failpoint::hit("before-answer");
+        if turn.opens_epoch {
+            failpoint::hit("after-epoch");
+        }
+        failpoint::hit("before-answer");
         self.clock_replies.extend(turn.release());
+        failpoint::hit("after-answer");
         if turn.is_quiet {
             self.release_clock();
         }

@@ -1,16 +1,19 @@
 //! The one place where the engine reads a clock. A test clock stands until it is set.
 
 use std::sync::Mutex;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use tokio::time::Instant;
 use wf_core::Millis;
 use wf_store::TestClock;
 
-use crate::options::ClockMode;
+use crate::options::{ClockMode, Time};
 
 pub struct Clock {
-    /// `None`: the system's.
+    /// `None`: the given one.
     test: Option<Mutex<Test>>,
+    /// `None`: the system's.
+    given: Option<Time>,
 }
 
 /// Where a test clock stands.
@@ -24,9 +27,13 @@ pub struct Test {
 impl Clock {
     /// A store that was used with a test clock goes on from where that stood, but never behind its last command.
     pub fn new(mode: ClockMode, stored: Option<TestClock>, last_time: Millis) -> Clock {
-        let ClockMode::Test { start } = mode else { return Clock { test: None } };
+        let start = match mode {
+            ClockMode::System => return Clock { test: None, given: None },
+            ClockMode::Given(time) => return Clock { test: None, given: Some(time) },
+            ClockMode::Test { start } => start,
+        };
         let (now, frozen) = stored.map_or((start, true), |stored| (stored.now, stored.frozen));
-        Clock { test: Some(Mutex::new(Test::at(now.max(last_time), frozen))) }
+        Clock { test: Some(Mutex::new(Test::at(now.max(last_time), frozen))), given: None }
     }
 
     pub fn is_test(&self) -> bool {
@@ -34,9 +41,10 @@ impl Clock {
     }
 
     pub fn now(&self) -> Millis {
-        match &self.test {
-            Some(test) => lock(test).now(),
-            None => system_now(),
+        match (&self.test, &self.given) {
+            (Some(test), _) => lock(test).now(),
+            (None, Some(time)) => (time.0)(),
+            (None, None) => system_now(),
         }
     }
 

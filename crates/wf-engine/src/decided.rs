@@ -12,7 +12,7 @@ use wf_store::codec::{events_to_json_each, logged_to_json};
 use wf_store::{AuditEntry, Needs, OutboxEntry, OutboxId, event_id};
 
 use crate::chain::{begin_row, link};
-use crate::options::SinkRule;
+use crate::options::{Chance, SinkRule};
 use crate::publish;
 use crate::request::{Refusal, Render};
 
@@ -45,6 +45,7 @@ pub struct Around<'a> {
     pub sinks: &'a [SinkRule],
     pub source: &'a str,
     pub inspect: Option<fn(&Command)>,
+    pub chance: &'a Chance,
 }
 
 /// Who asked, for the audit; the engine's own commands concern the tenant of what they change.
@@ -71,7 +72,7 @@ pub fn prepare(
         Ok(Ok(decided)) => Ok(Ok(decided)),
         Ok(Err(Stop::Rejected(rejection))) => Ok(Err(Refusal::Rejected(rejection))),
         Ok(Err(Stop::Missing(core))) => Err(Needs { core, ..Needs::default() }),
-        Err(panic) => Ok(Err(poisoned(command.verb(), &*panic))),
+        Err(panic) => Ok(Err(poisoned(command.verb(), &*panic, around.chance))),
     }
 }
 
@@ -204,9 +205,9 @@ pub fn keyed_id(time: Millis, tenant: &str, key: &str) -> [u8; 16] {
     ids::command_id(time, &[b"request", tenant.as_bytes(), key.as_bytes(), &time.to_be_bytes()])
 }
 
-fn poisoned(verb: &str, panic: &(dyn std::any::Any + Send)) -> Refusal {
+fn poisoned(verb: &str, panic: &(dyn std::any::Any + Send), chance: &Chance) -> Refusal {
     let text = panic_text(panic);
-    let error_id = crate::engine::error_id();
+    let error_id = chance.error_id();
     tracing::error!(%error_id, verb, panic = text, "a command panicked; it changed nothing");
     Refusal::Internal { error_id }
 }

@@ -3,19 +3,20 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::Instant;
 use wf_core::Millis;
 use wf_idempotency::decide::{Policy, Verdict};
 use wf_idempotency::record::Answer;
-use wf_store::{RecordId, Store, StoreError, SuppressedKind};
+use wf_store::{RecordId, Store, StoreError, SuppressedKind, failpoint};
 
-use crate::actor::{self, Actor};
+use crate::actor::{self, Actor, Running};
 use crate::clock::Clock;
 use crate::envelope::{Asked, Envelope, Reply};
 use crate::inflight::{InFlight, Visit};
-use crate::options::Options;
+use crate::options::{Chance, Options};
 use crate::replays::Replays;
 use crate::request::{Answered, Passport, Refusal, Render, Request};
 use crate::suppressed::{Note, Tally};
@@ -42,6 +43,7 @@ pub struct Shared {
     pub partition: u16,
     pub store: Arc<dyn Store>,
     pub clock: Clock,
+    pub chance: Chance,
     pub replays: Replays,
     pub tally: Tally,
     pub outbox_filled: Notify,
@@ -80,13 +82,25 @@ impl End {
 }
 
 impl Engine {
-    /// Takes the partition and starts its actor. Ready when this returns.
+    /// Takes the partition and starts its actor on a thread of its own. Ready when this returns.
     pub async fn open(store: Arc<dyn Store>, options: Options) -> Result<Engine, EngineError> {
+        Engine::open_on(store, options, actor::on_its_own_thread).await
+    }
+
+    /// As `open`, but the actor runs where the caller likes: `run` must have the future polled to its end within a tokio
+    /// runtime with time. One that is dropped before leaves what a crash leaves: whatever the store had got by then.
+    pub async fn open_on(
+        store: Arc<dyn Store>,
+        options: Options,
+        run: impl FnOnce(Running) -> Result<(), EngineError>,
+    ) -> Result<Engine, EngineError> {
         let opened = store.open(options.partition).await?;
+        failpoint::hit("after-take");
         let shared = Arc::new(Shared {
             partition: options.partition,
-            clock: Clock::new(options.clock, opened.head.clock, opened.head.last_time),
+            clock: Clock::new(options.clock.clone(), opened.head.clock, opened.head.last_time),
             last_time: AtomicI64::new(opened.head.last_time),
+            chance: options.chance.clone(),
             store,
             replays: Replays::new(),
             tally: Tally::default(),
@@ -100,7 +114,7 @@ impl Engine {
         });
         let (mailbox, envelopes) = mpsc::channel(options.mailbox_max);
         let actor = Actor::new(shared.clone(), opened, envelopes, options);
-        actor::start(actor).await?;
+        actor::start(actor, run).await?;
         Ok(Engine { shared, mailbox })
     }
 
@@ -147,7 +161,7 @@ impl Engine {
     async fn enqueue(&self, request: Request, visit: Option<Visit>) -> Result<Answered, Refusal> {
         let render = request.render;
         let (reply, answer) = oneshot::channel();
-        let asked = Asked { request, nonce: nonce(), arrived: Instant::now(), visit, reply };
+        let asked = Asked { request, nonce: self.shared.chance.nonce(), arrived: Instant::now(), visit, reply };
         self.mailbox.try_send(Envelope::Asked(Box::new(asked))).map_err(|full| match full {
             mpsc::error::TrySendError::Full(_) => Refusal::Overloaded,
             mpsc::error::TrySendError::Closed(_) => stopping(),
@@ -205,14 +219,4 @@ fn rendered(reply: Reply, render: Render) -> Result<Answered, Refusal> {
 
 pub(crate) fn stopping() -> Refusal {
     Refusal::Unavailable { reason: "the engine is stopping".to_owned() }
-}
-
-/// 16 bytes that no other request has: the door is where chance is allowed.
-fn nonce() -> [u8; 16] {
-    uuid::Uuid::new_v4().into_bytes()
-}
-
-/// Stands in the answer and in the log.
-pub(crate) fn error_id() -> String {
-    uuid::Uuid::new_v4().simple().to_string()
 }

@@ -1,8 +1,7 @@
 //! What lies in the mailbox: a request with the way back, or a command that the engine makes itself.
 
-use std::time::Instant;
-
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use wf_core::{Command, Outcome};
 
 use crate::inflight::Visit;

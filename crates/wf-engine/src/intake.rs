@@ -94,7 +94,7 @@ impl Actor {
     async fn load_within(&mut self, mut needs: Needs, loads: &mut usize) -> Result<(), Refusal> {
         *loads += 1;
         if *loads > LOADS_MAX {
-            let error_id = crate::engine::error_id();
+            let error_id = self.shared.chance.error_id();
             tracing::error!(%error_id, ?needs, "a command asks for more than it may");
             return Err(Refusal::Internal { error_id });
         }
@@ -105,7 +105,7 @@ impl Actor {
     }
 
     pub(crate) async fn load(&mut self, needs: Needs) -> Result<(), Refusal> {
-        loader::load(&*self.shared.store, &mut self.partition.cache, needs).await
+        loader::load(&*self.shared.store, &mut self.partition.cache, needs, &self.shared.chance).await
     }
 
     /// Command time.

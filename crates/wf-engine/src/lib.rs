@@ -36,9 +36,10 @@ mod suppressed;
 mod clock;
 mod stats;
 
+pub use actor::Running;
 pub use decided::keyed_id;
 pub use engine::{Engine, EngineError};
-pub use options::{ClockMode, Limits, Options, SinkRule};
+pub use options::{Chance, ClockMode, Limits, Options, SinkRule, Time};
 pub use request::*;
 pub use stats::type_label;
 pub use suppressed::{job_subject, message_subject};

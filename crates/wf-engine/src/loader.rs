@@ -10,12 +10,13 @@ use wf_model::Process;
 use wf_store::{Needs, RANGE_MAX, Store};
 
 use crate::cache::Cache;
+use crate::options::Chance;
 use crate::request::Refusal;
 
 /// Pages of a range that are loaded unasked.
 const AHEAD_PAGES_MAX: usize = 64;
 
-pub async fn load(store: &dyn Store, cache: &mut Cache, needs: Needs) -> Result<(), Refusal> {
+pub async fn load(store: &dyn Store, cache: &mut Cache, needs: Needs, chance: &Chance) -> Result<(), Refusal> {
     let processes: BTreeSet<Key> = needs.core.iter().filter_map(process_of).collect();
     let continued: Vec<RangeId> = needs.core.iter().filter_map(continued).collect();
     fetch(store, cache, needs).await?;
@@ -23,7 +24,7 @@ pub async fn load(store: &dyn Store, cache: &mut Cache, needs: Needs) -> Result<
         read_ahead(store, cache, &range).await?;
     }
     for definition in processes {
-        let process = compile(cache, definition)?;
+        let process = compile(cache, definition).map_err(|reason| broken(definition, &reason, chance))?;
         cache.add_process(definition, process);
     }
     Ok(())
@@ -83,16 +84,13 @@ fn process_of(need: &Need) -> Option<Key> {
 }
 
 /// Once per definition and run of the engine: it was compiled at its deployment too, so a failure is the engine's fault.
-fn compile(cache: &Cache, key: Key) -> Result<Arc<Process>, Refusal> {
+fn compile(cache: &Cache, key: Key) -> Result<Arc<Process>, String> {
     let Some(Row::Definition(definition)) = cache.row(&RowId::Definition(key)).flatten() else {
-        return Err(broken(key, "its row is missing"));
+        return Err("its row is missing".to_owned());
     };
     match wf_model::compile(&definition.xml) {
-        Ok(processes) => pick(processes, &definition).ok_or_else(|| broken(key, "its process is not in its XML")),
-        Err(problems) => {
-            let first = problems.first().map_or_else(String::new, ToString::to_string);
-            Err(broken(key, &first))
-        }
+        Ok(processes) => pick(processes, &definition).ok_or_else(|| "its process is not in its XML".to_owned()),
+        Err(problems) => Err(problems.first().map_or_else(String::new, ToString::to_string)),
     }
 }
 
@@ -100,8 +98,8 @@ fn pick(processes: Vec<Process>, definition: &Definition) -> Option<Arc<Process>
     processes.into_iter().find(|process| process.process_id == definition.process_id).map(Arc::new)
 }
 
-fn broken(definition: Key, reason: &str) -> Refusal {
-    let error_id = crate::engine::error_id();
+fn broken(definition: Key, reason: &str, chance: &Chance) -> Refusal {
+    let error_id = chance.error_id();
     tracing::error!(%error_id, definition, reason, "a stored definition cannot be used");
     Refusal::Internal { error_id }
 }

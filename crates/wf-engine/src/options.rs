@@ -1,5 +1,8 @@
 //! What the engine is told at its start. Durations are milliseconds; limits are named here and checked once.
 
+use std::fmt;
+use std::sync::Arc;
+
 use wf_core::rows::Text;
 use wf_core::{Command, Millis};
 
@@ -9,6 +12,8 @@ pub use crate::cache::Limits;
 pub struct Options {
     pub partition: u16,
     pub clock: ClockMode,
+    /// Where ids come from that nothing else gives: of requests without a key, of errors.
+    pub chance: Chance,
     /// Envelopes that may wait; one more is answered `overloaded`.
     pub mailbox_max: usize,
     /// Envelopes of one turn.
@@ -31,13 +36,52 @@ pub struct Options {
     pub inspect: Option<fn(&Command)>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum ClockMode {
     System,
+    /// Time as somebody else tells it: it may jump, and differ from node to node.
+    Given(Time),
     /// Frozen from the start, moves only when it is set. `start`: the time of a fresh store.
     Test {
         start: Millis,
     },
+}
+
+/// Tells the time.
+#[derive(Clone)]
+pub struct Time(pub Arc<dyn Fn() -> Millis + Send + Sync>);
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Time(…)")
+    }
+}
+
+/// 16 bytes that nobody else has. Only doors ask for them: rooms 4 and 5 know no chance.
+#[derive(Clone)]
+pub struct Chance(pub Arc<dyn Fn() -> [u8; 16] + Send + Sync>);
+
+impl Chance {
+    pub(crate) fn nonce(&self) -> [u8; 16] {
+        (self.0)()
+    }
+
+    /// Stands in the answer and in the log.
+    pub(crate) fn error_id(&self) -> String {
+        wf_core::ids::hex(&(self.0)()).to_string()
+    }
+}
+
+impl Default for Chance {
+    fn default() -> Chance {
+        Chance(Arc::new(|| uuid::Uuid::new_v4().into_bytes()))
+    }
+}
+
+impl fmt::Debug for Chance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Chance(…)")
+    }
 }
 
 /// Which events a sink gets.
@@ -55,6 +99,7 @@ impl Default for Options {
         Options {
             partition: 1,
             clock: ClockMode::System,
+            chance: Chance::default(),
             mailbox_max: 10_000,
             turn_max: 512,
             wait_ms: 5_000,

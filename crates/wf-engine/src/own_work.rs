@@ -1,7 +1,8 @@
 //! The actor's own commands: what is due, what was put off, what has been kept long enough, the test clock.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use tokio::time::Instant;
 use wf_core::command::Quarantined;
 use wf_core::rows::Text;
 use wf_core::{Command, Millis, Need, Outcome, RangeId, SortKey};

@@ -14,7 +14,7 @@ use crate::advance::{advance, head_of};
 use crate::cache::Cache;
 use crate::decided::{self, Actor, Around, Decided, Filing, request_id};
 use crate::envelope::{Asked, Own, Reply};
-use crate::options::{Options, SinkRule};
+use crate::options::{Chance, Options, SinkRule};
 use crate::request::{Answered, Ask, OutboxRefusal, Passport, Refusal, Request};
 use crate::suppressed::{Note, note_repeats};
 use crate::turn::Turn;
@@ -33,6 +33,7 @@ pub struct Partition {
     sinks: Vec<SinkRule>,
     source: Text,
     inspect: Option<fn(&Command)>,
+    chance: Chance,
 }
 
 #[derive(Clone, Copy)]
@@ -70,6 +71,7 @@ impl Partition {
             sinks: options.sinks.clone(),
             source: options.source.clone(),
             inspect: options.inspect,
+            chance: options.chance.clone(),
         }
     }
 
@@ -114,9 +116,11 @@ impl Partition {
 
     /// The fence and head of the turn at hand, which ends here; the next one goes on from them.
     pub fn close_turn(&mut self, since: u64) -> (Fence, Head) {
-        let fence =
-            Fence { partition: self.id, epoch: self.epoch, old_position: since, new_position: self.working.position };
-        (fence, self.working.head)
+        (self.fence(since), self.working.head)
+    }
+
+    pub fn fence(&self, since: u64) -> Fence {
+        Fence { partition: self.id, epoch: self.epoch, old_position: since, new_position: self.working.position }
     }
 
     pub fn settle(&mut self, fence: &Fence, head: Head) {
@@ -228,6 +232,7 @@ impl Partition {
             sinks: &self.sinks,
             source: &self.source,
             inspect: self.inspect,
+            chance: &self.chance,
         }
     }
 

@@ -1,8 +1,7 @@
 //! Long polls that found nothing wait here, per queue, in the order of arrival. They wait in real time, also under a test clock.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
-
+use tokio::time::Instant;
 use wf_core::{Command, RangeId};
 
 use crate::envelope::Asked;

@@ -2,14 +2,13 @@
 //! Where ownership is in doubt the partition is taken again, and a new epoch opened, before anything else.
 
 use std::sync::atomic::Ordering;
-use std::time::Instant;
-
+use tokio::time::Instant;
 use wf_core::Command;
 use wf_store::CommitError;
 
 use crate::actor::{Actor, Standing, TICK};
 use crate::due;
-use crate::engine::{EngineError, error_id, stopping};
+use crate::engine::{EngineError, stopping};
 use crate::envelope::{Envelope, Reply};
 use crate::intake::lost;
 use crate::partition::OwnResult;
@@ -92,7 +91,7 @@ impl Actor {
             return failed.items.into_iter().map(|(envelope, _)| envelope).collect();
         }
         for (envelope, _) in failed.items {
-            let error_id = error_id();
+            let error_id = self.shared.chance.error_id();
             tracing::error!(%error_id, reason, "a command cannot be stored");
             let refusal = Refusal::Internal { error_id };
             match envelope {

@@ -56,7 +56,12 @@ impl Call {
             render,
         };
         match self.app.engine.submit(request).await {
-            Ok(answered) => Ok(door::respond(answered.answer, answered.replayed)),
+            Ok(answered) => {
+                if answered.replayed {
+                    wf_store::failpoint::hit("before-replay");
+                }
+                Ok(door::respond(answered.answer, answered.replayed))
+            }
             Err(refusal) => Err(Refused(door::of_refusal(refusal, mismatch_status))),
         }
     }

@@ -52,8 +52,9 @@ pub(crate) async fn keep(
             return;
         }
         tokio::select! {
-            () = tokio::time::sleep(EVERY) => (),
+            biased;
             _ = stopped.wait_for(|stopped| *stopped) => (),
+            () = tokio::time::sleep(EVERY) => (),
         }
     }
 }

@@ -83,6 +83,7 @@ impl Lane {
                 return Next::Later;
             }
         };
+        failpoint::hit("after-claim");
         if *stopped.borrow() {
             self.mark(rows.iter().map(|row| self.mark_of(row, MarkResult::Release)).collect()).await;
             return Next::End;
@@ -95,6 +96,7 @@ impl Lane {
     /// Asks whether the sink can be used; a stop interrupts it, as nothing is claimed.
     async fn check(&mut self, stopped: &mut watch::Receiver<bool>) -> bool {
         let answer = tokio::select! {
+            biased;
             _ = stopped.wait_for(|stopped| *stopped) => return false,
             answer = timeout(SHIP_MAX, self.sink.check()) => answer,
         };
@@ -184,6 +186,7 @@ impl Lane {
         let has_moved =
             marks.iter().any(|mark| matches!(mark.result, MarkResult::Shipped { .. } | MarkResult::Dead { .. }));
         let is_marked = self.mark(marks.clone()).await;
+        failpoint::hit("after-mark");
         if is_marked {
             gauges::count(&self.config.name, rows, results, &marks);
         }
@@ -232,8 +235,9 @@ async fn wait(filled: Option<&mut watch::Receiver<()>>, stopped: &mut watch::Rec
         }
     };
     tokio::select! {
+        biased;
+        _ = stopped.wait_for(|stopped| *stopped) => (),
         () = filled => (),
         () = sleep(POLL) => (),
-        _ = stopped.wait_for(|stopped| *stopped) => (),
     }
 }

@@ -74,6 +74,21 @@ impl Shipper {
         F: Fn() -> W + Send + Sync + 'static,
         W: Future<Output = ()> + Send + 'static,
     {
+        Shipper::start_as(fresh_owner, store, sinks, clock, filled)
+    }
+
+    /// As `start`, with the names under which the lanes claim rows given: no two shippers of a store may share one.
+    pub fn start_as<F, W>(
+        mut owner: impl FnMut() -> [u8; 16],
+        store: Arc<dyn Store>,
+        sinks: Vec<(SinkConfig, Arc<dyn Sink>)>,
+        clock: Clock,
+        filled: F,
+    ) -> Shipper
+    where
+        F: Fn() -> W + Send + Sync + 'static,
+        W: Future<Output = ()> + Send + 'static,
+    {
         let (stop, stopped) = watch::channel(false);
         let (ring, rung) = watch::channel(());
         let mut tasks = JoinSet::new();
@@ -84,8 +99,7 @@ impl Shipper {
         for (config, sink) in sinks {
             let (state, shown) = watch::channel(SinkState::Starting);
             states.push((config.name.clone(), shown));
-            let owner = fresh_owner();
-            let lane = Lane::new(config, sink, store.clone(), clock.clone(), owner, state);
+            let lane = Lane::new(config, sink, store.clone(), clock.clone(), owner(), state);
             tasks.spawn(lane.run(rung.clone(), stopped.clone()));
         }
         Shipper { tasks, stop, states }
@@ -124,7 +138,9 @@ where
     W: Future<Output = ()>,
 {
     loop {
+        // In this order: an outbox that keeps filling must not hide the end.
         tokio::select! {
+            biased;
             // Err: the shipper is gone.
             _ = stopped.wait_for(|stopped| *stopped) => return,
             () = filled() => ring.send_replace(()),

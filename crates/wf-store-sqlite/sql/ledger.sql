@@ -16,7 +16,7 @@ LIMIT ?2;
 -- name: count_log
 SELECT count(*) FROM command_log WHERE position >= ?1;
 
--- name: scan_trail
+-- name: read_audit
 SELECT position, time, tenant, actor, events, count, chain
 FROM audit_log
 WHERE position >= ?1

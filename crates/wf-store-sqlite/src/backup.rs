@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags};
 use wf_core::Millis;
 
 use crate::migrate;
-use crate::open::{FILE, OpenError, lock};
+use crate::open::{FILE, OpenError, lock, make_dir};
 use crate::writer::wait_for_lock;
 
 /// In a data directory: made by a restore, removed by the operator. Who ships asks for it first.
@@ -71,7 +71,7 @@ pub fn restore(from: &Path, dir: &Path) -> Copied<Contents> {
     if std::fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
         return Err(CopyError::NotWhole { path: from.to_owned(), log });
     }
-    std::fs::create_dir_all(dir).map_err(failed(dir))?;
+    make_dir(dir).map_err(failed(dir))?;
     let _lock = lock(dir)?;
     let database = dir.join(FILE);
     // A log of another history would be read into this one.

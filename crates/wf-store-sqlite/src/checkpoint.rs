@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use rusqlite::Connection;
 use rusqlite::wal::CheckpointMode;
 use tokio::sync::oneshot;
+use wf_store::failpoint;
 
 use crate::writer::Checkpoints;
 
@@ -101,17 +102,22 @@ impl Worker {
         while let Ok(message) = inbox.recv() {
             match message {
                 Message::Grown => {
+                    failpoint::hit("before-checkpoint");
                     self.catch_up();
+                    failpoint::hit("in-checkpoint");
                     let wake_at = self.begin_anew();
                     self.gauge.wake_at.store(wake_at, Ordering::Relaxed);
                 }
                 Message::Idle(done) => {
+                    failpoint::hit("before-checkpoint");
                     self.copy();
+                    failpoint::hit("in-checkpoint");
                     self.writer.run(CheckpointMode::TRUNCATE);
                     let _ = done.send(());
                 }
                 Message::Stop => return,
             }
+            failpoint::hit("after-checkpoint");
         }
     }
 

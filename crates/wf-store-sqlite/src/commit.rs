@@ -4,7 +4,7 @@
 
 use rusqlite::ffi;
 use rusqlite::{Error, ErrorCode, params};
-use wf_store::{AuditEntry, Batch, CommitError, Fence, Head, LogEntry, OutboxEntry, OutboxId};
+use wf_store::{AuditEntry, Batch, CommitError, Fence, Head, LogEntry, OutboxEntry, OutboxId, failpoint};
 
 use crate::sql::{Sql, Statements};
 use crate::{records, rows};
@@ -19,6 +19,7 @@ pub fn write(statements: &mut Statements, batch: &Batch) -> Result<(), CommitErr
         let what = if change.existed { "a row is gone" } else { "a row is there already" };
         must_meet(rows::write(statements, change), what)?;
     }
+    failpoint::hit("in-turn");
     for entry in &batch.audit {
         must_meet(insert_audit(statements, partition, entry), "an audit entry is known")?;
     }

@@ -62,7 +62,7 @@ impl Ledger for SqliteLedger {
 
     fn audit(&mut self, from: u64, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
         self.read(|statements| {
-            statements.get(Sql::ScanTrail)?.query_map(params![from as i64, limit as i64], audit_entry)?.collect()
+            statements.get(Sql::ReadAudit)?.query_map(params![from as i64, limit as i64], audit_entry)?.collect()
         })
     }
 

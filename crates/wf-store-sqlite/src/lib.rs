@@ -24,4 +24,4 @@ mod sql;
 mod backup;
 
 pub use backup::{Contents, CopyError, PAUSED_FILE, backup, restore};
-pub use open::{Durability, OpenError, Options, SqliteStore, read_only};
+pub use open::{Durability, OpenError, Options, SqliteStore, make_dir, read_only};

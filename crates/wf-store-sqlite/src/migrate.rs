@@ -2,6 +2,7 @@
 //! Next: `sql.rs`, the statements over it.
 
 use rusqlite::{Connection, Result};
+use wf_store::failpoint;
 
 /// Numbered from 1 without gaps.
 const MIGRATIONS: &[&str] = &[include_str!("../migrations/main/0001_initial.sql")];
@@ -19,6 +20,7 @@ pub fn migrate(connection: &mut Connection) -> Result<()> {
     for (migration, number) in MIGRATIONS.iter().zip(1..).skip(from as usize) {
         let transaction = connection.transaction()?;
         transaction.execute_batch(migration)?;
+        failpoint::hit("in-migration");
         transaction.pragma_update(None, "user_version", number)?;
         transaction.commit()?;
     }

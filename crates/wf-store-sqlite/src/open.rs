@@ -5,9 +5,11 @@ use std::cmp::Ordering;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use wf_store::failpoint;
 
 use crate::checkpoint::{self, Checkpointer, WAL_BYTES_KEPT};
 use crate::ledger::SqliteLedger;
@@ -73,6 +75,8 @@ pub struct SqliteStore {
     pub(crate) checkpointer: Checkpointer,
     pub(crate) writer: Writer,
     pub(crate) path: PathBuf,
+    /// Of the last one to open the partition.
+    pub(crate) epoch: AtomicU64,
     /// Held for the life of the store; the system lets go of it even if the process is killed.
     _lock: File,
 }
@@ -81,13 +85,16 @@ impl SqliteStore {
     /// Blocks while migrations run.
     pub fn open(options: Options) -> Result<SqliteStore, OpenError> {
         let Options { dir, durability, pages_max } = options;
-        std::fs::create_dir_all(&dir).map_err(|source| OpenError::Directory { dir: dir.clone(), source })?;
+        make_dir(&dir).map_err(|source| OpenError::Directory { dir: dir.clone(), source })?;
         let lock = lock(&dir)?;
+        failpoint::hit("after-lock");
         let path = dir.join(FILE);
         let failed = |source| OpenError::Sqlite { dir: dir.clone(), source };
         let (gauge, grown) = checkpoint::gauge();
         let mut connection = open_writer(&path, durability, pages_max).map_err(failed)?;
         prepare_schema(&mut connection, &dir)?;
+        sync_dir(&dir);
+        failpoint::hit("after-migration");
         Statements::new(&connection).run(Sql::ReleaseClaims).map_err(failed)?;
         let noted = gauge.clone();
         connection
@@ -104,7 +111,25 @@ impl SqliteStore {
             SpawnError::Sqlite(source) => failed(source),
             SpawnError::Io(error) => OpenError::Threads(error),
         })?;
-        Ok(SqliteStore { readers, checkpointer, writer, path, _lock: lock })
+        Ok(SqliteStore { readers, checkpointer, writer, path, epoch: AtomicU64::new(0), _lock: lock })
+    }
+}
+
+/// As `create_dir_all`, and what it makes is still there after a loss of power.
+pub fn make_dir(dir: &Path) -> std::io::Result<()> {
+    let missing: Vec<&Path> = dir.ancestors().take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists()).collect();
+    std::fs::create_dir_all(dir)?;
+    for parent in missing.iter().filter_map(|made| made.parent()) {
+        sync_dir(if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+    }
+    Ok(())
+}
+
+/// Files keep their names over a loss of power only when their folder is synced too. As in SQLite a failure is none of the
+/// store: there are file systems that cannot, and folders that may be written but not opened.
+fn sync_dir(dir: &Path) {
+    if let Err(error) = File::open(dir).and_then(|dir| dir.sync_all()) {
+        tracing::debug!(%error, dir = %dir.display(), "a folder was not synced");
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::future::ready;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rusqlite::params;
 use tokio::sync::oneshot;
@@ -25,7 +26,10 @@ impl Store for SqliteStore {
     fn open(&self, partition: u16) -> Later<'_, Result<Opened, StoreError>> {
         Box::pin(async move {
             let opened = self.writer.write(move |statements| open_partition(statements, partition)).await?;
-            opened.ok_or_else(|| StoreError("this store belongs to another partition: it has one".to_owned()))
+            let elsewhere = || StoreError("this store belongs to another partition: it has one".to_owned());
+            let opened = opened.ok_or_else(elsewhere)?;
+            self.epoch.fetch_max(opened.fence.epoch, Ordering::AcqRel);
+            Ok(opened)
         })
     }
 
@@ -40,6 +44,12 @@ impl Store for SqliteStore {
             // The writer is gone: whether it got that far is not known.
             outcome.await.unwrap_or_else(|_| Err(CommitError::Unknown(GONE.to_owned())))
         })
+    }
+
+    /// Without a look at the database: the lock file keeps every other process out, so whoever took the partition did it here.
+    fn check_fence(&self, fence: Fence) -> Later<'_, Result<(), CommitError>> {
+        let is_owner = self.epoch.load(Ordering::Acquire) == fence.epoch;
+        Box::pin(ready(if is_owner { Ok(()) } else { Err(CommitError::Fenced) }))
     }
 
     fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Later<'_, Result<[u8; 32], StoreError>> {
@@ -200,6 +210,7 @@ fn sweep(statements: &mut Statements, now: Millis, rows_max: usize) -> rusqlite:
     for (sql, bound) in bounds {
         let left = i64::try_from(rows_max - swept).unwrap_or(i64::MAX);
         swept += statements.get(sql)?.execute(params![bound, left])?;
+        failpoint::hit("in-sweep");
     }
     Ok(swept)
 }

@@ -130,7 +130,7 @@ fn run(connection: &Connection, inbox: &mpsc::Receiver<Message>) {
             Message::Checkpoint(mode, done) => {
                 let _ = done.send(checkpoint(connection, mode));
             }
-            Message::Stop => return,
+            Message::Stop => return failpoint::hit("before-close"),
         }
     }
 }

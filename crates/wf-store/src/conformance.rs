@@ -1,7 +1,6 @@
 //! What every store must do, as named cases over a fresh store each. A third party's store runs them as well:
 //! `run_all(|| async { Arc::new(MyStore::create().await) as Arc<dyn Store> }).await`. It knows no store and no runtime.
-//! Next: `conformance/world.rs`, then `commits.rs`, `rows.rs`, `ranges.rs`, `records.rs`, `messages.rs`, `ledger.rs`, `lists.rs`, `uses.rs`,
-//! `trace.rs`.
+//! Next: `conformance/world.rs`, then `commits.rs`, `rows.rs`, `ranges.rs`, `records.rs`, `messages.rs`, `ledger.rs`, `lists.rs`, `uses.rs`, `trace.rs`.
 
 pub mod samples;
 pub mod world;
@@ -43,6 +42,7 @@ pub fn cases() -> Vec<(&'static str, Case)> {
             an_old_epoch_is_fenced,
             an_old_position_is_fenced,
             two_owners_take_turns,
+            a_fence_is_checked_without_a_commit,
             a_turn_without_commands_keeps_its_position,
             positions_may_jump,
             known_commands_are_told,

@@ -99,9 +99,19 @@ impl MemoryStore {
         self.control().counts
     }
 
+    /// What a backup made now would hold. Calls and faults are not part of it.
+    pub fn backup(&self) -> MemoryStore {
+        MemoryStore { state: Arc::new(Mutex::new(self.state().clone())), control: Mutex::default() }
+    }
+
     /// All rows, by table and key: for sums over the tables.
     pub fn rows(&self) -> Vec<Row> {
         self.state().rows.values().cloned().collect()
+    }
+
+    /// The whole outbox in its order: for sums over it.
+    pub fn outbox_rows(&self) -> Vec<OutboxRow> {
+        self.state().outbox.values().map(|shipment| shipment.row.clone()).collect()
     }
 
     /// The whole log by position: for replays.
@@ -164,6 +174,10 @@ impl Store for MemoryStore {
 
     fn commit(&self, batch: Arc<Batch>) -> Later<'_, Result<(), CommitError>> {
         Box::pin(async move { self.commit_now(&batch) })
+    }
+
+    fn check_fence(&self, fence: Fence) -> Later<'_, Result<(), CommitError>> {
+        Box::pin(async move { self.state().check_fence(&fence) })
     }
 
     fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Later<'_, Result<[u8; 32], StoreError>> {

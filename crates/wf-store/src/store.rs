@@ -59,6 +59,10 @@ pub trait Store: Trace + Send + Sync + 'static {
     /// at its own `created_ms`, or of an unfinished one of the same request (fingerprint and `created_ms`).
     fn commit(&self, batch: Arc<Batch>) -> Later<'_, Result<(), CommitError>>;
 
+    /// Whether a turn with this fence could still be committed, for answers that no commit stands behind; nothing is
+    /// changed. May look at the epoch alone. `Fenced`: somebody else has taken the partition.
+    fn check_fence(&self, fence: Fence) -> Later<'_, Result<(), CommitError>>;
+
     /// A value made once with the store and kept in it (the MAC key): the stored one, else `fresh` is stored.
     fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Later<'_, Result<[u8; 32], StoreError>>;
 

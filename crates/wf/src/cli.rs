@@ -1,9 +1,13 @@
 //! The command line: what may be said, and the help that explains it. Nothing runs here.
 //! Each command's work stands in `commands/`, `demo/` or `bench/`; `main.rs` connects the two.
 
+mod proofs;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use proofs::*;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -376,12 +380,12 @@ pub struct DebugArgs {
 pub enum DebugCommand {
     /// Keys seen, their repeats and conflicts: a client's bug or an attack shows here
     IdempotencyCheck(IdempotencyCheckArgs),
-    /// The whole life of one request through all layers: what it became, and every repeat that was dropped
-    Explain(ExplainArgs),
     /// Executes the command log again: each digest and the final tables must be what they were
     Replay(ReplayArgs),
     /// Sums the tables and compares with the digest that the last command left, without a replay
     Verify(VerifyArgs),
+    /// The whole life of one request through all layers: what it became, and every repeat that was dropped
+    Explain(ExplainArgs),
 }
 
 #[derive(Args, Debug)]
@@ -408,88 +412,6 @@ pub struct ExplainEnd {
     /// A message's name and id
     #[arg(long, value_name = "NAME:ID", allow_hyphen_values = true)]
     pub message: Option<String>,
-}
-
-/// What is looked at: a folder, or a server's store.
-#[derive(Args, Debug)]
-pub struct Source {
-    /// A data folder, read beside the server that may run on it [default: the server at --server reads its own]
-    #[arg(long, value_name = "DIR")]
-    pub data: Option<PathBuf>,
-    #[command(flatten)]
-    pub remote: Remote,
-}
-
-#[derive(Args, Debug)]
-pub struct ReplayArgs {
-    /// Compares from this position on; commands before it are executed, from the nearest checkpoint on
-    #[arg(long, value_name = "POSITION")]
-    pub from: Option<u64>,
-    /// Ends at this position; the tables are compared only at the log's end
-    #[arg(long, value_name = "POSITION")]
-    pub to: Option<u64>,
-    #[command(flatten)]
-    pub source: Source,
-}
-
-#[derive(Args, Debug)]
-pub struct VerifyArgs {
-    #[command(flatten)]
-    pub source: Source,
-}
-
-#[derive(Args, Debug)]
-pub struct AuditArgs {
-    #[command(subcommand)]
-    pub command: AuditCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum AuditCommand {
-    /// Holds the audit against the command log and its hash chain against its head; names the first row that is wrong
-    Verify(AuditVerifyArgs),
-    /// One line of JSON per event, in order; ids are the events' own, so that a repeated export adds nothing
-    Export(AuditExportArgs),
-}
-
-#[derive(Args, Debug)]
-pub struct AuditVerifyArgs {
-    #[command(flatten)]
-    pub source: Source,
-}
-
-#[derive(Args, Debug)]
-pub struct AuditExportArgs {
-    /// The first event, inclusive: the last one of an earlier export, say
-    #[arg(long, value_name = "EVENT_ID")]
-    pub from: Option<String>,
-    #[command(flatten)]
-    pub source: Source,
-}
-
-#[derive(Args, Debug)]
-pub struct LogArgs {
-    #[command(subcommand)]
-    pub command: LogCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum LogCommand {
-    /// Takes the oldest commands out of the log into a file, after a checkpoint at which replays begin from then on
-    Archive(LogArchiveArgs),
-}
-
-#[derive(Args, Debug)]
-pub struct LogArchiveArgs {
-    /// Commands before this position, event id or time (2026-01-31T00:00:00Z) go
-    #[arg(long, value_name = "WHERE")]
-    pub before: String,
-    /// The data folder; no server may run on it
-    #[arg(long, value_name = "DIR", default_value = "./wf-data")]
-    pub data: PathBuf,
-    /// Where the commands are written to [default: DIR/archive]
-    #[arg(long, value_name = "DIR")]
-    pub to: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

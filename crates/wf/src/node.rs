@@ -8,7 +8,7 @@ use wf_core::rows::Text;
 use wf_engine::{ClockMode, Engine, SinkRule};
 use wf_server::{App, Auth, Server};
 use wf_ship::Shipper;
-use wf_store::Store;
+use wf_store::{Store, failpoint};
 use wf_store_sqlite::SqliteStore;
 
 use crate::cli::{NodeArgs, ServerArgs};
@@ -66,6 +66,7 @@ async fn serve(config: &Config, with_hints: bool) -> Done {
         metrics: Some(metrics),
         scratch: Some(Arc::new(FolderScratch::of(&config.data))),
     };
+    failpoint::hit("before-ready");
     tracing::info!(url, data = %config.data.display(), "ready");
     output::print(&format!("{READY}{url}"))?;
     if with_hints {
@@ -75,6 +76,7 @@ async fn serve(config: &Config, with_hints: bool) -> Done {
     tracing::info!("stopping: finishing what was begun");
     // Requests first, then what they caused: nothing enters the outbox once the engine has stopped.
     engine.shutdown().await;
+    failpoint::hit("after-stop");
     shipper.shutdown().await;
     Ok(())
 }

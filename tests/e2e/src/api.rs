@@ -5,7 +5,7 @@ use std::io::Result;
 
 use serde_json::{Value, json};
 
-use crate::http::{self, Answer, Request};
+use crate::http::{self, Answer, Request, Sent};
 
 /// An address, and what every request to it carries.
 #[derive(Clone, Debug)]
@@ -176,6 +176,11 @@ impl Call {
     /// An error means: no answer came, and nobody knows what happened.
     pub fn send(&self) -> Result<Answer> {
         http::exchange(&self.address, &self.request)
+    }
+
+    /// Sent, and not waited for.
+    pub fn begin(&self) -> Result<Sent> {
+        http::send(&self.address, &self.request)
     }
 
     #[track_caller]

@@ -26,16 +26,34 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
+/// A request on its way. Dropped, it is a client that gave up waiting: the server may have it, or not.
+#[derive(Debug)]
+pub struct Sent {
+    stream: TcpStream,
+    written: Result<()>,
+}
+
 /// The whole answer, or an error where the other side went away in between.
 pub fn exchange(address: &str, request: &Request) -> Result<Answer> {
+    send(address, request)?.answer()
+}
+
+/// An error means that nobody listens: nothing was sent.
+pub fn send(address: &str, request: &Request) -> Result<Sent> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(ANSWER_MAX))?;
     stream.set_nodelay(true)?;
     // A server may answer before it has read everything, and close.
     let written = stream.write_all(&wire(address, request));
-    match read_answer(&mut stream) {
-        Ok(answer) => Ok(answer),
-        Err(error) => written.and(Err(error)),
+    Ok(Sent { stream, written })
+}
+
+impl Sent {
+    pub fn answer(mut self) -> Result<Answer> {
+        match read_answer(&mut self.stream) {
+            Ok(answer) => Ok(answer),
+            Err(error) => self.written.and(Err(error)),
+        }
     }
 }
 

@@ -1,20 +1,27 @@
 //! What end-to-end tests share: the programs under test, started on private ports and in folders of their own.
 //! It promises nothing about what they answer; that stands in the tests. Next: `node.rs` starts the binary, `api.rs` and
-//! `http.rs` speak to it, `nats.rs` is a broker of one's own, `provider.rs` a payment provider, `proxy.rs` a bad line between
-//! a client and a node, `models.rs` what is deployed.
+//! `http.rs` speak to it, `nats.rs` and `stream.rs` are a broker of one's own, `provider.rs` a payment provider, `receiver.rs`
+//! a webhook's other end, `proxy.rs` a bad line between a client and a node, `models.rs` what is deployed; `crash.rs` is the
+//! crash matrix, `power.rs` takes the power away.
 
 pub mod api;
+pub mod crash;
+pub mod database;
 pub mod http;
 pub mod models;
 pub mod nats;
 pub mod node;
+pub mod power;
 pub mod provider;
 pub mod proxy;
+pub mod receiver;
+pub mod stream;
 
 use std::io::Read;
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a server may take to answer for the first time. Far above what it needs: a busy machine is no failure.
@@ -82,6 +89,11 @@ impl Process {
         until("the end of the process", || self.child.try_wait().ok().flatten())
     }
 
+    /// How it ended, if it did.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
     /// SIGKILL, and waits until it is gone.
     pub fn kill(&mut self) {
         // Gone already is as good.
@@ -115,6 +127,34 @@ pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
         }
         assert!(start.elapsed() < WAIT_MAX, "no {what} within {WAIT_MAX:?}");
         pause();
+    }
+}
+
+/// A panic elsewhere is reported there.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The same figures in every run (xorshift).
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// Neighbouring seeds begin far apart.
+    pub fn new(seed: u64) -> Random {
+        Random(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        // The upper bits: the lowest ones repeat too soon.
+        (self.0 >> 16) % bound.max(1)
+    }
+
+    pub fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
     }
 }
 

@@ -1,8 +1,10 @@
 //! A NATS server with JetStream, on a port and in a folder of its own; restarted on both after a kill.
 
-use crate::{Process, greeting, installed};
 use std::process::{Command, Stdio};
+
 use tempfile::TempDir;
+
+use crate::{Process, greeting, installed};
 
 #[derive(Debug)]
 pub struct Nats {

@@ -15,6 +15,8 @@ use crate::{Process, wf_binary};
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub folder: Arc<TempDir>,
+    /// Below the folder.
+    data: &'static str,
     config: String,
     env: Vec<(String, String)>,
     flags: Vec<String>,
@@ -51,7 +53,22 @@ impl Setup {
     pub fn new() -> Setup {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let (listen, binary) = ("127.0.0.1:0".to_owned(), wf_binary());
-        Setup { folder, config: String::new(), env: vec![], flags: vec![], listen, binary, before: vec![] }
+        Setup {
+            folder,
+            data: "wf-data",
+            config: String::new(),
+            env: vec![],
+            flags: vec![],
+            listen,
+            binary,
+            before: vec![],
+        }
+    }
+
+    /// The store lies there, below the folder.
+    pub fn data_in(mut self, path: &'static str) -> Setup {
+        self.data = path;
+        self
     }
 
     /// More lines of `wf.toml`.
@@ -64,6 +81,10 @@ impl Setup {
     pub fn env(mut self, name: &str, value: &str) -> Setup {
         self.env.push((name.to_owned(), value.to_owned()));
         self
+    }
+
+    pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.env.iter().map(|(name, value)| (&**name, &**value))
     }
 
     pub fn flag(mut self, flag: &str) -> Setup {
@@ -93,7 +114,7 @@ impl Setup {
     }
 
     pub fn data(&self) -> PathBuf {
-        self.folder.path().join("wf-data")
+        self.folder.path().join(self.data)
     }
 
     pub fn database(&self) -> PathBuf {
@@ -107,6 +128,12 @@ impl Setup {
     /// What all nodes on this store have written to stderr.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log_path()).unwrap_or_default()
+    }
+
+    /// The folder stays when everybody has let go of it: somebody has to look at it.
+    pub fn keep(&self) -> PathBuf {
+        std::mem::forget(self.folder.clone());
+        self.folder.path().to_owned()
     }
 
     /// Listens when this returns.

@@ -19,11 +19,12 @@ use crate::advance::{advance, head_of};
 use crate::cache::{Cache, Limits};
 use crate::decided::{panic_text, takes_position};
 use crate::loader;
+use crate::options::Chance;
 
 /// Rows changed since the last flush to the scratch store: what is uncommitted stays in memory.
-const FLUSH_ROWS: usize = 50_000;
-const FLUSH_COMMANDS: u64 = 20_000;
-const CACHE: Limits = Limits { rows_max: 200_000, heads_max: 50_000, head_entries_max: 4_096 };
+const FLUSH_ROWS: usize = 8_000;
+const FLUSH_COMMANDS: u64 = 2_000;
+const CACHE: Limits = Limits { rows_max: 50_000, heads_max: 20_000, head_entries_max: 4_096 };
 /// Loads of one command after which more is loaded at once.
 const LOADS_FEW: usize = 8;
 
@@ -255,7 +256,7 @@ impl<'s> Replay<'s> {
         if loads > LOADS_FEW {
             loader::widen(&self.cache, &mut needs);
         }
-        let loaded = loader::load(self.scratch, &mut self.cache, needs).await;
+        let loaded = loader::load(self.scratch, &mut self.cache, needs, &Chance::default()).await;
         loaded.map_err(|refusal| ProofError::Scratch(format!("{refusal:?}")))
     }
 

@@ -3,6 +3,8 @@
 use crate::common::*;
 use std::sync::atomic::Ordering;
 use tokio::task::JoinHandle;
+use wf_core::Rejection;
+use wf_core::outcome::LeaseLost;
 use wf_engine::{Answered, Engine, Options, Refusal, Request};
 
 const ALL: [Fault; 6] =
@@ -218,6 +220,23 @@ async fn two_owners_have_one_effect() {
     assert_eq!(keys.len(), 10);
     other.shutdown().await;
     assert_eq!(world.end().await.count("instance.started"), 10);
+}
+
+/// A deposed owner remembers what was: its refusals write nothing, so no commit would stop them.
+#[tokio::test]
+async fn a_deposed_owner_refuses_nothing_out_of_its_memory() {
+    let world = World::new().await;
+    world.start("order").await;
+    let held = world.activate("a").await[0];
+    let other = Engine::open(world.stage.clone(), options()).await.unwrap();
+    other.submit(complete(held)).await.unwrap();
+    // As far as the first owner knows, the job is held under this lease: another lease would be refused as taken.
+    let stale = world.ask(complete((held.0, held.1 + 1))).await;
+    assert!(matches!(stale, Err(Refusal::Unavailable { .. })), "{stale:?}");
+    let current = world.ask(complete((held.0, held.1 + 1))).await;
+    assert!(matches!(current, Err(Refusal::Rejected(Rejection::LeaseLost(LeaseLost::Finished)))), "{current:?}");
+    other.shutdown().await;
+    world.end().await;
 }
 
 /// A poll is part of the turn that makes its job: it hears the truth as well, and the job is not lost.

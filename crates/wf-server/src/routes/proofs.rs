@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use wf_api::proofs::{AuditProofOut, ProofLine, ReplayOut, TablesOut};
 use wf_api::{Code, Problem};
@@ -18,7 +19,7 @@ use crate::params::Params;
 use crate::route::{self, Route};
 
 const LINES_TYPE: &str = "application/x-ndjson";
-/// Lines that wait for a slow client; then the proof waits too.
+/// Lines that wait for a slow client.
 const LINES_MAX: usize = 16;
 
 /// Executes the command log again and compares the digest after every command, and the tables at the end.
@@ -94,16 +95,15 @@ fn run<P>(
 ) where
     P: FnOnce(Box<dyn Ledger>, proof::Tell<'_>) -> Result<ProofLine, ProofError>,
 {
-    let send = |line: &ProofLine| lines.blocking_send(Ok(encoded(line)));
-    // A client that has gone away ends the proof.
-    let mut tell = |progress: Progress| match send(&ProofLine::Progress(progress.into())) {
-        Ok(()) => Visit::Continue(()),
-        Err(_) => Visit::Break(()),
+    // A slow client misses a word about the progress; one that has gone away ends the proof.
+    let mut tell = |progress: Progress| match lines.try_send(Ok(encoded(&ProofLine::Progress(progress.into())))) {
+        Err(TrySendError::Closed(_)) => Visit::Break(()),
+        Ok(()) | Err(TrySendError::Full(_)) => Visit::Continue(()),
     };
     let line = prove(ledger, &mut tell).unwrap_or_else(|error| ProofLine::Failed(error.to_string()));
     // The next one may begin as soon as the client has read the end of this one.
     drop(permit);
-    let _ = send(&line);
+    let _ = lines.blocking_send(Ok(encoded(&line)));
 }
 
 fn encoded(line: &ProofLine) -> Bytes {

@@ -1,5 +1,6 @@
 //! The whole server over the memory store, asked in process.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use axum::Router;
@@ -9,7 +10,7 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::ServiceExt;
 use wf_engine::{ClockMode, Engine, Options, SinkRule};
-use wf_server::{App, Auth, IdempotencyConfig, Server};
+use wf_server::{App, Auth, Folder, IdempotencyConfig, Scratch, ScratchStore, Server};
 use wf_store::memory::MemoryStore;
 
 /// One service task of type `work`, tried once.
@@ -94,7 +95,24 @@ async fn app_on(store: Arc<MemoryStore>, options: Options, auth: Auth, idempoten
         mac_key_id: 1,
         messages_dedup_ms: 86_400_000,
         metrics: None,
-        scratch: None,
+        scratch: Some(Arc::new(InMemory)),
+    }
+}
+
+/// A replay's store that leaves nothing behind.
+struct InMemory;
+
+impl Scratch for InMemory {
+    fn open(&self, _before: u64) -> Result<ScratchStore, String> {
+        Ok(ScratchStore { store: Arc::new(MemoryStore::default()), guard: Box::new(Nowhere) })
+    }
+}
+
+struct Nowhere;
+
+impl Folder for Nowhere {
+    fn path(&self) -> &Path {
+        Path::new("")
     }
 }
 

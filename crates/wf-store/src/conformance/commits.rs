@@ -118,6 +118,19 @@ pub async fn an_old_epoch_is_fenced(mut world: World) -> Result<(), Failed> {
     same("the first one to take it over", ending(&deposed), "fenced")
 }
 
+/// What a deposed owner would answer without a commit is not its to say.
+pub async fn a_fence_is_checked_without_a_commit(mut world: World) -> Result<(), Failed> {
+    let at = |world: &World| Fence { old_position: world.fence.new_position, ..world.fence };
+    same("a fresh owner", ending(&world.store.check_fence(at(&world)).await), "committed")?;
+    world.put([row(timer(1, 1))]).await?;
+    same("after a turn", ending(&world.store.check_fence(at(&world)).await), "committed")?;
+    let mut owner = world.take_over().await?;
+    same("deposed", ending(&world.store.check_fence(at(&world)).await), "fenced")?;
+    same("the new owner", ending(&world.store.check_fence(at(&owner)).await), "committed")?;
+    owner.put([row(timer(2, 1))]).await?;
+    same("checking changed nothing", ending(&world.put([row(timer(3, 1))]).await), "fenced")
+}
+
 pub async fn an_old_position_is_fenced(mut world: World) -> Result<(), Failed> {
     world.put([row(timer(1, 1))]).await?;
     let batch = full_batch(&world, row(timer(2, 1)));

@@ -26,7 +26,7 @@ impl State {
         Ok(())
     }
 
-    fn check_fence(&self, fence: &Fence) -> Result<(), CommitError> {
+    pub(super) fn check_fence(&self, fence: &Fence) -> Result<(), CommitError> {
         let row = self.partitions.get(&fence.partition).ok_or(CommitError::Fenced)?;
         if row.epoch != fence.epoch || row.position != fence.old_position {
             return Err(CommitError::Fenced);

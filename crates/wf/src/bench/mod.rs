@@ -6,6 +6,7 @@ mod histogram;
 mod http;
 mod load;
 mod machine;
+mod proofs;
 mod report;
 mod scenarios;
 mod waiting;
@@ -41,6 +42,7 @@ pub async fn run(args: BenchArgs) -> Done {
             }
         };
         node.stop().await?;
+        report.proofs = Some(proofs::measure(&bench).await?);
     }
     output::print(&match bench.args.output {
         Output::Json => output::json(&report.to_json()),

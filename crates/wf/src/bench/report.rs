@@ -8,6 +8,7 @@ use crate::output;
 
 use super::load::Load;
 use super::machine::Machine;
+use super::proofs::Proofs;
 use super::scenarios::Scenario;
 use super::waiting::Waiting;
 
@@ -17,6 +18,7 @@ pub struct Report {
     pub bare: Option<Load>,
     pub scenarios: Vec<Measured>,
     pub waiting: Option<Waiting>,
+    pub proofs: Option<Proofs>,
 }
 
 /// One scenario's result.
@@ -69,6 +71,9 @@ impl Report {
         text.push_str(&format!("\n\nthe machine, in the same run\n{}", output::table(&["", ""], self.machine_rows())));
         if let Some(waiting) = &self.waiting {
             text.push_str(&format!("\n\nwaiting instances\n{}", output::table(&["", ""], waiting_rows(waiting))));
+        }
+        if let Some(proofs) = &self.proofs {
+            text.push_str(&format!("\n\nproofs\n{}", proofs.to_text()));
         }
         text
     }
@@ -140,6 +145,7 @@ impl Report {
             },
             "scenarios": self.scenarios.iter().map(|measured| self.scenario_json(measured)).collect::<Vec<_>>(),
             "waiting": self.waiting.as_ref().map(waiting_json),
+            "proofs": self.proofs.as_ref().map(Proofs::to_json),
         })
     }
 

@@ -37,9 +37,9 @@ pub async fn run(command: Command) -> Done {
         },
         Command::Debug(args) => match args.command {
             DebugCommand::IdempotencyCheck(args) => debug::idempotency_check(args).await,
-            DebugCommand::Explain(args) => explain::explain(args).await,
             DebugCommand::Replay(args) => proofs::replay(args).await,
             DebugCommand::Verify(args) => proofs::verify(args).await,
+            DebugCommand::Explain(args) => explain::explain(args).await,
         },
         Command::Audit(args) => match args.command {
             AuditCommand::Verify(args) => proofs::verify_audit(args).await,

@@ -174,7 +174,7 @@ async fn remove(store: &SqliteStore, cut: &Cut) -> Result<usize, Failure> {
 fn install(from: &Path, to: &Path) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::work(format!("write {}: {error}", to.display()));
     let folder = to.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(failed)?;
+    wf_store_sqlite::make_dir(folder).map_err(failed)?;
     let part = to.with_extension("part");
     fs::copy(from, &part).map_err(failed)?;
     File::open(&part).and_then(|file| file.sync_all()).map_err(failed)?;

@@ -58,6 +58,7 @@ pub async fn verify_audit(args: AuditVerifyArgs) -> Done {
     show::report(args.source.remote.output, &line)
 }
 
+/// The folder may belong to a server that runs.
 async fn replay_here(dir: &Path, range: Range) -> Result<ProofLine, Failure> {
     let mut ledger = ledger_of(dir)?;
     let first = ledger.log(0, 1).map_err(Failure::work)?.first().map_or(0, |row| row.position);
@@ -69,7 +70,7 @@ async fn replay_here(dir: &Path, range: Range) -> Result<ProofLine, Failure> {
     Ok(ProofLine::Replay(ReplayOut::from(&report.map_err(Failure::work)?)))
 }
 
-fn ledger_of(dir: &Path) -> Result<Box<dyn Ledger>, Failure> {
+pub fn ledger_of(dir: &Path) -> Result<Box<dyn Ledger>, Failure> {
     let ledger = wf_store_sqlite::read_only(dir).map_err(|error| Failure::work(format!("failed to {error}")))?;
     Ok(Box::new(ledger))
 }

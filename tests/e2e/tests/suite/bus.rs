@@ -10,8 +10,8 @@ use e2e::node::{Node, Setup};
 use e2e::until;
 use serde_json::{Value, json};
 
-use crate::receiver::Receiver;
-use crate::stream::{Message, all_shipped, kinds_of, sink, stream};
+use e2e::receiver::Receiver;
+use e2e::stream::{Message, all_shipped, kinds_of, sink, stream};
 
 const PUBLISHED: [&str; 3] = ["instance.started", "job.completed", "instance.completed"];
 

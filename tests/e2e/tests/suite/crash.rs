@@ -1,6 +1,7 @@
 //! L1.6: the process dies at a named point, comes back on its store, and gets the same request again. Exactly one
 //! effect, and an answer that tells the truth: fresh where nothing was committed, the first one where it was.
-//! Crashes between an outbox and its sink: `scenarios/` (S9). Kills at random: `kills.rs`.
+//! One request at a time, so that each answer is known. Everything at once, at every place: `matrix.rs`. Crashes between an
+//! outbox and its sink: `scenarios/` (S9).
 
 use std::collections::BTreeMap;
 

@@ -8,8 +8,8 @@ use e2e::models::{file, one_task, order};
 use e2e::node::{Node, Setup};
 use serde_json::json;
 
-use crate::database;
-use crate::receiver::Receiver;
+use e2e::database;
+use e2e::receiver::Receiver;
 
 /// A store in which something of everything happened.
 fn busy(setup: &Setup) -> Node {

@@ -8,7 +8,7 @@ use e2e::node::{Node, Setup, run};
 use e2e::until;
 use serde_json::{Value, json};
 
-use crate::receiver::Receiver;
+use e2e::receiver::Receiver;
 
 const KEY: &str = "order 4711/\"A\" 100%";
 

@@ -66,7 +66,7 @@ fn full_disk(setup: &Setup, limited: &Setup, codes: &[&str]) {
     // The one that was refused runs now, under its key, once.
     start(&node, answered.len()).expect(201);
     assert_eq!(node.api.all("/api/v1/instances").len(), answered.len() + 1);
-    assert_eq!(crate::database::audit_gaps(&setup.database()), Vec::<String>::new());
+    assert_eq!(e2e::database::audit_gaps(&setup.database()), Vec::<String>::new());
 }
 
 /// The engine comes back by itself when the disk has room again, without a restart.

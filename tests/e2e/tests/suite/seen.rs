@@ -7,7 +7,7 @@ use e2e::until;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::receiver::Receiver;
+use e2e::receiver::Receiver;
 
 const KEY: &str = "order-of-mrs-k-4711";
 const TOKEN: &str = "t0k3n-that-nobody-may-read";

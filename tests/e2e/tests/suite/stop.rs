@@ -1,5 +1,5 @@
 //! SIGTERM: what was begun is finished, every request gets a truthful answer, the process ends with 0 and nothing is lost.
-//! A stop without notice: `kills.rs`.
+//! A stop without notice: `matrix.rs`.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -60,7 +60,7 @@ fn stop_under_load_tells_every_client_the_truth() {
         // Whose answer was cut off, the client does not know; it never heard that nothing was done.
         assert!(unheard.as_ref().unwrap().contains(name), "{name} was refused and is there: {refused:?}");
     }
-    assert_eq!(crate::database::audit_gaps(&setup.database()), Vec::<String>::new());
+    assert_eq!(e2e::database::audit_gaps(&setup.database()), Vec::<String>::new());
 }
 
 /// A long poll ends at once; a request that comes in between gets its answer.

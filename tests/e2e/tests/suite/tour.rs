@@ -15,7 +15,7 @@ use tempfile::TempDir;
 const DOCUMENTED: &str = "http://127.0.0.1:8080";
 
 /// (what stands in the command, what its output must have, how often), in the order of the tour.
-const PROMISES: [(&str, &[(&str, usize)]); 11] = [
+const PROMISES: [(&str, &[(&str, usize)]); 12] = [
     ("@samples/order.bpmn", &[("\"processDefinitionId\":\"order\",\"version\":1", 1)]),
     ("curl -si", &[("HTTP/1.1 201", 1), ("idempotent-replayed", 0), ("\"state\":\"ACTIVE\"", 1)]),
     ("curl -si", &[("HTTP/1.1 201", 1), ("idempotent-replayed: true", 1)]),
@@ -36,6 +36,7 @@ const PROMISES: [(&str, &[(&str, usize)]); 11] = [
             ("leased by", 2),
         ],
     ),
+    ("wf debug replay", &[("identical up to position", 1), ("rows in the tables agree", 1), ("complete: ", 1)]),
 ];
 
 #[test]
@@ -76,7 +77,7 @@ fn after_a_kill(node: Node, folder: &Path, block: &str, first: &str) {
 fn readable(readme: &str, folder: &Path) {
     let (_, behind) = readme.split_once("sqlite3 -readonly wf-data/wf.db '").expect("a query");
     let (query, _) = behind.split_once('\'').expect("its end");
-    let connection = crate::database::open(&folder.join("wf-data/wf.db"));
+    let connection = e2e::database::open(&folder.join("wf-data/wf.db"));
     let mut statement = connection.prepare(query).unwrap_or_else(|error| panic!("{query}: {error}"));
     let rows = statement.query_map([], |_| Ok(())).expect("rows");
     assert_eq!(rows.count(), 1);

@@ -159,6 +159,10 @@ impl Store for Stage {
         })
     }
 
+    fn check_fence(&self, fence: Fence) -> Later<'_, Result<(), CommitError>> {
+        self.inner.check_fence(fence)
+    }
+
     fn load(&self, needs: Needs) -> Later<'_, Result<Loaded, StoreError>> {
         Box::pin(async move {
             self.loads.fetch_add(1, Ordering::Relaxed);

@@ -8,7 +8,7 @@ use e2e::until;
 use serde_json::json;
 
 use super::{Shop, invoice, picked_up, start};
-use crate::stream::stream;
+use e2e::stream::stream;
 
 /// Twice in one order's life an event is shipped by a process that dies right behind the broker's acknowledgement. The next
 /// process cannot know, and ships it again under the same id: the broker keeps one, a consumer sees one.

@@ -9,7 +9,7 @@ use e2e::proxy::Proxy;
 use serde_json::json;
 
 use super::{Shop, invoice, picked_up, start, variables};
-use crate::stream::kinds_of;
+use e2e::stream::kinds_of;
 
 /// A line between shop and engine loses every answer that matters. Each was given, so each effect stands; the shop cannot
 /// know, and sends the same again.

@@ -17,7 +17,7 @@ use e2e::node::{Node, Setup};
 use e2e::provider::Provider;
 use serde_json::{Value, json};
 
-use crate::stream::{Message, all_shipped, kinds_of, sink, stream};
+use e2e::stream::{Message, all_shipped, kinds_of, sink, stream};
 
 /// Orders run `samples/order.bpmn`: charge the card, wait until the parcel is picked up, send the invoice. All that
 /// happens is published.

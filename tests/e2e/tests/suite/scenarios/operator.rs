@@ -11,8 +11,8 @@ use e2e::until;
 use serde_json::{Value, json};
 
 use super::{Shop, invoice, picked_up, start};
-use crate::receiver::{Delivery, Receiver};
-use crate::stream::all_shipped;
+use e2e::receiver::{Delivery, Receiver};
+use e2e::stream::all_shipped;
 
 const ATTEMPTS_MAX: usize = 3;
 /// Above every back-off between so few attempts.

@@ -14,8 +14,8 @@ use e2e::wf_binary;
 use serde_json::{Value, json};
 
 use super::{Shop, invoice, picked_up, start};
-use crate::database::{audit_gaps, open};
-use crate::stream::{all_shipped, stream};
+use e2e::database::{audit_gaps, open};
+use e2e::stream::{all_shipped, stream};
 
 /// Five orders around a backup: O-0 is done before it; O-1 is charged before it and done after it; O-2 is started before it,
 /// while the broker is down, and charged after it; O-3 is done and O-4 is started after it. Then the disk is lost.

@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use base64::Engine;
@@ -10,15 +11,19 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
 
+use crate::locked;
+
 #[derive(Clone, Debug)]
 pub struct Delivery {
     headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
+#[derive(Debug)]
 pub struct Receiver {
     port: u16,
     deliveries: Arc<Mutex<Vec<Delivery>>>,
+    is_over: Arc<AtomicBool>,
 }
 
 impl Receiver {
@@ -28,11 +33,16 @@ impl Receiver {
         let port = listener.local_addr().expect("an address").port();
         let deliveries = Arc::new(Mutex::new(Vec::new()));
         let kept = deliveries.clone();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let end = is_over.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
+                if end.load(Ordering::Relaxed) {
+                    return;
+                }
                 let Some(delivery) = read(&stream) else { continue };
                 let count = {
-                    let mut kept = kept.lock().unwrap();
+                    let mut kept = locked(&kept);
                     kept.push(delivery);
                     kept.len()
                 };
@@ -41,7 +51,7 @@ impl Receiver {
                 let _ = (&stream).write_all(answer.as_bytes());
             }
         });
-        Receiver { port, deliveries }
+        Receiver { port, deliveries, is_over }
     }
 
     pub fn url(&self) -> String {
@@ -49,7 +59,15 @@ impl Receiver {
     }
 
     pub fn deliveries(&self) -> Vec<Delivery> {
-        self.deliveries.lock().unwrap().clone()
+        locked(&self.deliveries).clone()
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        // It looks up.
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
 

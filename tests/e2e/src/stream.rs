@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use async_nats::jetstream;
-use e2e::api::{Api, text};
-use e2e::until;
 use serde_json::Value;
+
+use crate::api::{Api, text};
+use crate::until;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {

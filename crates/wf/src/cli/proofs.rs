@@ -1,0 +1,89 @@
+//! What may be said of proofs, the audit and the command log. Next: `crate::proofs`, which does it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::Remote;
+
+/// What is looked at: a folder, or a server's store.
+#[derive(Args, Debug)]
+pub struct Source {
+    /// A data folder, read beside the server that may run on it [default: the server at --server reads its own]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+#[derive(Args, Debug)]
+pub struct ReplayArgs {
+    /// Compares from this position on; commands before it are executed, from the nearest checkpoint on
+    #[arg(long, value_name = "POSITION")]
+    pub from: Option<u64>,
+    /// Ends at this position; the tables are compared only at the log's end
+    #[arg(long, value_name = "POSITION")]
+    pub to: Option<u64>,
+    #[command(flatten)]
+    pub source: Source,
+}
+
+#[derive(Args, Debug)]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    pub source: Source,
+}
+
+#[derive(Args, Debug)]
+pub struct AuditArgs {
+    #[command(subcommand)]
+    pub command: AuditCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// Holds the audit against the command log and its hash chain against its head; names the first row that is wrong
+    Verify(AuditVerifyArgs),
+    /// One line of JSON per event, in order; ids are the events' own, so that a repeated export adds nothing
+    Export(AuditExportArgs),
+}
+
+#[derive(Args, Debug)]
+pub struct AuditVerifyArgs {
+    #[command(flatten)]
+    pub source: Source,
+}
+
+#[derive(Args, Debug)]
+pub struct AuditExportArgs {
+    /// The first event, inclusive: the last one of an earlier export, say
+    #[arg(long, value_name = "EVENT_ID")]
+    pub from: Option<String>,
+    #[command(flatten)]
+    pub source: Source,
+}
+
+#[derive(Args, Debug)]
+pub struct LogArgs {
+    #[command(subcommand)]
+    pub command: LogCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LogCommand {
+    /// Takes the oldest commands out of the log into a file, after a checkpoint at which replays begin from then on
+    Archive(LogArchiveArgs),
+}
+
+#[derive(Args, Debug)]
+pub struct LogArchiveArgs {
+    /// Commands before this position, event id or time (2026-01-31T00:00:00Z) go
+    #[arg(long, value_name = "WHERE")]
+    pub before: String,
+    /// The data folder; no server may run on it
+    #[arg(long, value_name = "DIR", default_value = "./wf-data")]
+    pub data: PathBuf,
+    /// Where the commands are written to [default: DIR/archive]
+    #[arg(long, value_name = "DIR")]
+    pub to: Option<PathBuf>,
+}

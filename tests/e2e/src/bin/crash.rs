@@ -1,0 +1,93 @@
+//! `cargo xtask crash`: the crash matrix for as long as there is time. Two stores at a time, each one a life of many deaths;
+//! a table at the end; exit 1 at the first store that is not as it must be, which is kept. Next: `e2e::crash`.
+
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use e2e::crash::ledger::Ledger;
+use e2e::crash::{Broken, Plan, live};
+use e2e::locked;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// At once: the load and the nodes share the machine.
+const STORES: u64 = 2;
+const DEATHS_OF_A_LIFE: u64 = 60;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let Some((minutes, seed)) = read(&args) else {
+        eprintln!("usage: crash --minutes M [--seed S]");
+        return ExitCode::from(2);
+    };
+    let ledger = Ledger::default();
+    let broken = soak(Duration::from_secs(60 * minutes), seed, &ledger);
+    println!("{}", ledger.table());
+    let figure = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    println!(
+        "seed {seed}: {} kills, {} requests, {} repeats answered from what was stored",
+        ledger.kills(),
+        figure(&ledger.requests),
+        figure(&ledger.repeats)
+    );
+    broken.iter().for_each(|broken| eprintln!("{broken}"));
+    if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn read(args: &[String]) -> Option<(u64, u64)> {
+    let (mut minutes, mut seed) = (None, 1);
+    for pair in args.chunks(2) {
+        let [name, figure] = pair else { return None };
+        match &**name {
+            "--minutes" => minutes = Some(figure.parse().ok()?),
+            "--seed" => seed = figure.parse().ok()?,
+            _ => return None,
+        }
+    }
+    Some((minutes?, seed))
+}
+
+/// Lives have seeds from `seed` on; every second one has a broker beside the webhook.
+fn soak(time: Duration, seed: u64, ledger: &Ledger) -> Vec<Broken> {
+    let (end, next) = (Instant::now() + time, AtomicU64::new(seed));
+    let (broken, is_over) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+    let bar = progress(time);
+    std::thread::scope(|scope| {
+        let stores: Vec<_> = (0..STORES)
+            .map(|_| {
+                scope.spawn(|| {
+                    while Instant::now() < end && !is_over.load(Ordering::Relaxed) {
+                        let seed = next.fetch_add(1, Ordering::Relaxed);
+                        let with_nats = seed.is_multiple_of(2);
+                        let plan = Plan { seed, deaths: DEATHS_OF_A_LIFE, with_nats, power: None, end: Some(end) };
+                        if let Err(found) = live(&plan, ledger) {
+                            is_over.store(true, Ordering::Relaxed);
+                            locked(&broken).push(found);
+                        }
+                    }
+                })
+            })
+            .collect();
+        while stores.iter().any(|store| !store.is_finished()) {
+            show(&bar, ledger);
+            std::thread::park_timeout(Duration::from_millis(200));
+        }
+    });
+    bar.finish_and_clear();
+    broken.into_inner().unwrap_or_default()
+}
+
+fn progress(time: Duration) -> ProgressBar {
+    // Hidden where nobody looks: in a pipe.
+    let bar = ProgressBar::new(time.as_secs());
+    let style = ProgressStyle::with_template("{bar:30} {elapsed_precise}  {msg}");
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+fn show(bar: &ProgressBar, ledger: &Ledger) {
+    let figure = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let (repeats, requests) = (figure(&ledger.repeats), figure(&ledger.requests));
+    bar.set_position(bar.elapsed().as_secs());
+    bar.set_message(format!("{} kills, {repeats} repeats, {requests} requests", ledger.kills()));
+}
