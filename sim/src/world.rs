@@ -201,7 +201,8 @@ impl World {
 
     /// All clocks show the same from now on, `ms` more than any has ever shown.
     pub fn settle_clocks(&self, ms: Millis) {
-        let offset = self.clock_max() - START - self.now_ms() as Millis + ms;
+        let latest = self.clock_max() - START - self.now_ms() as Millis + ms;
+        let offset = self.nodes.iter().map(|node| node.offset()).fold(latest, Millis::max);
         self.nodes.iter().for_each(|node| node.set_offset(offset));
     }
 

@@ -13,39 +13,114 @@ pub struct Event {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
-    DefinitionDeployed { process_id: Text, version: u32, resource: Text },
-    InstanceStarted { process_id: Text, version: u32, variables: Variables },
-    InstanceCompleted { process_id: Text, version: u32 },
-    InstanceCanceled { process_id: Text, version: u32 },
-    ElementActivated { element_id: Text },
-    ElementCompleted { element_id: Text },
-    ElementTerminated { element_id: Text },
-    VariablesSet { variables: Variables },
-    JobCreated { job_type: Text, element_id: Text },
-    JobActivated { worker: Text, lease: u64, deadline: Millis },
-    JobCompleted { job_type: Text, worker: Text },
-    JobFailed { retries: i32, message: Text },
-    JobErrorThrown { code: Text, caught_by: Option<Text> },
+    DefinitionDeployed {
+        process_id: Text,
+        version: u32,
+        resource: Text,
+    },
+    InstanceStarted {
+        process_id: Text,
+        version: u32,
+        variables: Variables,
+    },
+    InstanceCompleted {
+        process_id: Text,
+        version: u32,
+    },
+    InstanceCanceled {
+        process_id: Text,
+        version: u32,
+    },
+    ElementActivated {
+        element_id: Text,
+    },
+    ElementCompleted {
+        element_id: Text,
+    },
+    ElementTerminated {
+        element_id: Text,
+    },
+    VariablesSet {
+        variables: Variables,
+    },
+    JobCreated {
+        job_type: Text,
+        element_id: Text,
+    },
+    JobActivated {
+        worker: Text,
+        lease: u64,
+        deadline: Millis,
+    },
+    JobCompleted {
+        job_type: Text,
+        worker: Text,
+    },
+    JobFailed {
+        retries: i32,
+        message: Text,
+    },
+    JobErrorThrown {
+        code: Text,
+        caught_by: Option<Text>,
+    },
     JobCanceled,
-    JobLeaseExpired { worker: Text },
-    JobLeaseExtended { deadline: Millis },
+    JobLeaseExpired {
+        worker: Text,
+    },
+    JobLeaseExtended {
+        deadline: Millis,
+    },
     JobReady,
-    JobStepRecorded { name: Text },
-    TimerScheduled { element_id: Text, due: Millis },
-    TimerFired { element_id: Text },
+    JobStepRecorded {
+        name: Text,
+    },
+    TimerScheduled {
+        element_id: Text,
+        due: Millis,
+    },
+    TimerFired {
+        element_id: Text,
+    },
     TimerCanceled,
-    SubscriptionOpened { message: Text, correlation_key: Text },
+    SubscriptionOpened {
+        message: Text,
+        correlation_key: Text,
+    },
     SubscriptionClosed,
-    MessagePublished { name: Text, correlation_key: Text, message_id: Option<Text> },
-    MessageCorrelated { name: Text, element_id: Text },
+    MessagePublished {
+        name: Text,
+        correlation_key: Text,
+        message_id: Option<Text>,
+    },
+    MessageCorrelated {
+        name: Text,
+        element_id: Text,
+    },
     MessageExpired,
-    IncidentCreated { kind: IncidentKind, element_id: Text, message: Text, job: Key },
+    IncidentCreated {
+        kind: IncidentKind,
+        element_id: Text,
+        message: Text,
+        job: Key,
+    },
     IncidentResolved,
     FollowUpScheduled,
-    Quarantined { reason: Text },
-    Purged { rows: u32 },
-    EpochOpened { epoch: u64, previous_position: u64 },
-    ClockSet { now: Millis },
+    /// Its work was taken up, or was about something that had ended meanwhile.
+    FollowUpDone,
+    Quarantined {
+        reason: Text,
+    },
+    Purged {
+        rows: u32,
+    },
+    EpochOpened {
+        epoch: u64,
+        previous_position: u64,
+    },
+    ClockSet {
+        now: Millis,
+    },
 }
 
 impl What {
@@ -81,6 +156,7 @@ impl What {
             What::IncidentCreated { .. } => "incident.created",
             What::IncidentResolved => "incident.resolved",
             What::FollowUpScheduled => "follow-up.scheduled",
+            What::FollowUpDone => "follow-up.done",
             What::Quarantined { .. } => "command.quarantined",
             What::Purged { .. } => "retention.purged",
             What::EpochOpened { .. } => "epoch.opened",

@@ -72,6 +72,8 @@ fn make_ready(walk: &mut Walk<'_, '_>, job: &Job) -> Run<bool> {
 fn go_on(walk: &mut Walk<'_, '_>, key: Key) -> Run<bool> {
     let Some(follow_up) = walk.draft.get::<FollowUp>(&RowId::FollowUp(key))? else { return Ok(false) };
     walk.draft.delete(follow_up.id())?;
+    // Also where nothing is left to be done: no command is without an event (L6.1).
+    walk.draft.emit(follow_up.root, key, What::FollowUpDone);
     let scope = follow_up.scope;
     match follow_up.work.clone() {
         Work::Arrive { element, flow } if walk.is_live(scope)? => {

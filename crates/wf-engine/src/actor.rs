@@ -311,9 +311,16 @@ impl Actor {
             self.recover(turn, error).await;
             return false;
         }
+        self.remember_replays(&mut turn);
         stats::tell(&mut turn, self.partition.id);
         turn.release();
         true
+    }
+
+    /// The next repeat of a request that an earlier life of this node answered is answered at the door too. Without that a
+    /// full mailbox would stay full: of repeats that come again because they wait in it.
+    fn remember_replays(&self, turn: &mut Turn) {
+        turn.replayed.drain(..).for_each(|(id, record)| self.shared.replays.add(&id, &record));
     }
 
     fn commit(&mut self, mut turn: Turn) {
@@ -353,10 +360,11 @@ impl Actor {
         let Committing { mut turn, batch, begun, .. } = done;
         self.partition.settle(&batch.fence, batch.head);
         self.shared.last_time.fetch_max(batch.head.last_time, Ordering::AcqRel);
-        batch.records.iter().for_each(|entry| self.shared.replays.add(entry));
+        batch.records.iter().for_each(|entry| self.shared.replays.add(&entry.id, &entry.record));
         if !batch.outbox.is_empty() || !batch.outbox_retries.is_empty() {
             self.shared.outbox_filled.notify_one();
         }
+        self.remember_replays(&mut turn);
         stats::tell_commit(&turn, begun.elapsed());
         stats::tell(&mut turn, self.partition.id);
         self.conflicts = 0;

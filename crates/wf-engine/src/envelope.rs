@@ -52,9 +52,13 @@ impl Asked {
         matches!(self.request.ask, Ask::Command(Command::ActivateJobs { .. }))
     }
 
-    /// Nobody waits for it any more and nothing would be lost: an un-keyed poll whose client is gone.
+    /// Nobody waits for it any more and nothing would be lost: an un-keyed poll whose client is gone, or a repeat whose client
+    /// was told that the first request still runs. Otherwise a mailbox could stay full of repeats that come again because
+    /// they wait in it.
     pub fn is_withdrawn(&self) -> bool {
-        self.is_poll() && self.request.passport.is_none() && self.reply.is_closed()
+        let is_repeat = self.visit.as_ref().is_some_and(|visit| visit.is_repeat);
+        let is_mere_poll = self.is_poll() && self.request.passport.is_none();
+        (is_repeat || is_mere_poll) && self.reply.is_closed()
     }
 }
 

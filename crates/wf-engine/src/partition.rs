@@ -182,7 +182,9 @@ impl Partition {
                 *turn.stats.replays.entry(passport.route).or_default() += 1;
                 note.log_replay(record.as_deref().map_or(now, |record| record.created_ms));
                 turn.suppressed.push(note.into_entry());
-                Reply::Answered(Answered { answer: answer.clone(), replayed: true })
+                let answered = Answered { answer: answer.clone(), replayed: true };
+                turn.replayed.extend(record.map(|record| (id, record)));
+                Reply::Answered(answered)
             }
             Verdict::Mismatch => {
                 let note = Note::new(asked, passport, SuppressedKind::Conflict, now);

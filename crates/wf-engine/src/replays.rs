@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
 
 use wf_idempotency::record::{Record, State};
-use wf_store::{RecordEntry, RecordId};
+use wf_store::RecordId;
 
 use crate::clock::lock;
 use crate::generations::Generations;
@@ -32,11 +32,11 @@ impl Replays {
     }
 
     /// Only after the commit.
-    pub fn add(&self, entry: &RecordEntry) {
-        let is_small = matches!(&entry.record.state, State::Completed(answer) if answer.body.len() <= BODY_BYTES_MAX);
-        if let Some(shard) = self.shard(&entry.id).filter(|_| is_small) {
+    pub fn add(&self, id: &RecordId, record: &Arc<Record>) {
+        let is_small = matches!(&record.state, State::Completed(answer) if answer.body.len() <= BODY_BYTES_MAX);
+        if let Some(shard) = self.shard(id).filter(|_| is_small) {
             let mut shard = lock(shard);
-            shard.insert(entry.id.clone(), entry.record.clone());
+            shard.insert(id.clone(), record.clone());
             shard.age();
         }
     }

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use wf_core::RangeId;
 use wf_core::rows::Text;
-use wf_store::{AuditEntry, Batch, Change, Fence, Head, LogEntry, OutboxEntry, OutboxId, RecordEntry, Suppressed};
+use wf_idempotency::record::Record;
+use wf_store::{
+    AuditEntry, Batch, Change, Fence, Head, LogEntry, OutboxEntry, OutboxId, RecordEntry, RecordId, Suppressed,
+};
 
 use crate::clock;
 use crate::envelope::{Asked, Envelope, Reply};
@@ -19,6 +22,8 @@ pub struct Turn {
     pub outbox: Vec<OutboxEntry>,
     pub outbox_retries: Vec<OutboxId>,
     pub records: Vec<RecordEntry>,
+    /// Records that answered its envelopes; committed when it is released.
+    pub replayed: Vec<(RecordId, Arc<Record>)>,
     /// Repeats and conflicts among its envelopes.
     pub suppressed: Vec<Suppressed>,
     /// Repeats that were answered beside the turns. They are not envelopes: a failed turn gives them back.

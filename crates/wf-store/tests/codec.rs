@@ -252,6 +252,7 @@ fn events_are_stored_so() {
         incident.created {"kind":"JOB_NO_RETRIES","elementId":"pay","message":"m","job":"8"}
         incident.resolved {}
         follow-up.scheduled {}
+        follow-up.done {}
         command.quarantined {"reason":"r"}
         retention.purged {"rows":3}
         epoch.opened {"epoch":"2","previousPosition":"1"}
@@ -300,6 +301,7 @@ fn every_event() -> Vec<What> {
         What::IncidentCreated { kind: IncidentKind::JobNoRetries, element_id: id(), message: "m".into(), job: 8 },
         What::IncidentResolved,
         What::FollowUpScheduled,
+        What::FollowUpDone,
         What::Quarantined { reason: "r".into() },
         What::Purged { rows: 3 },
         What::EpochOpened { epoch: 2, previous_position: 1 },

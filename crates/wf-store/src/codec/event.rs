@@ -78,7 +78,8 @@ fn write_payload(what: &What, out: &mut Writer) {
         | What::SubscriptionClosed
         | What::MessageExpired
         | What::IncidentResolved
-        | What::FollowUpScheduled => (),
+        | What::FollowUpScheduled
+        | What::FollowUpDone => (),
     }
     out.close('}');
 }
