@@ -40,10 +40,10 @@ pub(crate) enum Asked {
 pub(crate) async fn explain(app: &Shared, tenant: Text, asked: Asked) -> Result<ExplainOut, Refused> {
     let mut search = Search { app, tenant, found: Found::default(), command_rows: Vec::new() };
     match asked {
-        Asked::Key(key) => search.from_key(&key).await?,
-        Asked::Instance(key) => search.from_instance(key, Noun::Instance).await?,
-        Asked::Job(key) => search.from_job(key).await?,
-        Asked::Message(text) => search.from_message(&text).await?,
+        Asked::Key(key) => search.by_key(&key).await?,
+        Asked::Instance(key) => search.by_instance(key, Noun::Instance).await?,
+        Asked::Job(key) => search.by_job(key).await?,
+        Asked::Message(text) => search.by_message(&text).await?,
     }
     search.follow_command().await?;
     search.follow_instance().await?;
@@ -80,48 +80,48 @@ impl Search<'_> {
         &**self.app.engine.store()
     }
 
-    fn is_unknown(&mut self, what: &str) {
+    fn say_unknown(&mut self, what: &str) {
         self.found.unknown.push(what.to_owned());
     }
 
-    async fn from_key(&mut self, key: &RequestKey) -> Result<(), Refused> {
+    async fn by_key(&mut self, key: &RequestKey) -> Result<(), Refused> {
         self.found.key = Some(key.text());
         self.found.key_hash = Some(key::hash_for_logs(&self.app.mac_secret, &self.tenant, key));
         let id = RecordId { tenant: self.tenant.clone(), key: key.text() };
         let Some(filed) = self.store().filed(id).await? else {
-            self.is_unknown(SWEPT);
+            self.say_unknown(SWEPT);
             return Ok(());
         };
         let id = keyed_id(filed.record.created_ms, &self.tenant, key.as_str());
         self.found.command = self.logged(Which::Id(id)).await?.pop();
         if self.found.command.is_none() {
-            self.is_unknown(NO_COMMAND);
+            self.say_unknown(NO_COMMAND);
             self.found.instances.extend(instance_of(&filed));
         }
         self.found.filed = Some(filed);
         Ok(())
     }
 
-    async fn from_instance(&mut self, key: Key, asked: Noun) -> Result<(), Refused> {
+    async fn by_instance(&mut self, key: Key, asked: Noun) -> Result<(), Refused> {
         let detail = self.instance(key).await?.ok_or_else(|| not_found(asked))?;
         let started = detail.root.instance.as_ref().map_or(0, |instance| instance.started_position);
         self.found.instance = Some(detail);
         self.found.instances = vec![key];
         self.found.command = self.logged(Which::Position(started)).await?.pop();
         if self.found.command.is_none() {
-            self.is_unknown(ARCHIVED);
+            self.say_unknown(ARCHIVED);
         }
         self.find_key().await
     }
 
-    async fn from_job(&mut self, key: Key) -> Result<(), Refused> {
+    async fn by_job(&mut self, key: Key) -> Result<(), Refused> {
         let rows = self.rows([RowId::Job(key)]).await?;
         let job = rows.iter().find_map(Job::unwrap).filter(|job| job.tenant == self.tenant);
         let root = job.map(|job| job.root).ok_or_else(|| not_found(Noun::Job))?;
-        self.from_instance(root, Noun::Job).await
+        self.by_instance(root, Noun::Job).await
     }
 
-    async fn from_message(&mut self, text: &str) -> Result<(), Refused> {
+    async fn by_message(&mut self, text: &str) -> Result<(), Refused> {
         let cuts = text.match_indices(':').take(COLONS_MAX);
         let ids = cuts.map(|(at, _)| RowId::MessageId {
             tenant: self.tenant.clone(),
@@ -148,7 +148,7 @@ impl Search<'_> {
                 return Ok(());
             }
         }
-        self.is_unknown(PUBLICATION_GONE);
+        self.say_unknown(PUBLICATION_GONE);
         self.found.story.messages.push(MessageStory::received(received));
         Ok(())
     }
@@ -157,12 +157,12 @@ impl Search<'_> {
     async fn find_key(&mut self) -> Result<(), Refused> {
         let Some(command) = &self.found.command else { return Ok(()) };
         if codec::logged_origin(&command.payload).is_none() {
-            self.is_unknown(NO_KEY);
+            self.say_unknown(NO_KEY);
             return Ok(());
         }
         self.found.filed = self.filed_for(command).await?;
         if self.found.filed.is_none() {
-            self.is_unknown(KEY_GONE);
+            self.say_unknown(KEY_GONE);
         }
         Ok(())
     }
@@ -203,7 +203,7 @@ impl Search<'_> {
                     "instance: retention has taken {only} away; what the audit has of it: \
                      GET /api/v1/audit?instance={only}"
                 );
-                self.is_unknown(&gone);
+                self.say_unknown(&gone);
             }
         }
         self.follow_start().await
@@ -251,7 +251,7 @@ impl Search<'_> {
             for position in known {
                 rows.extend(self.audit_at(position).await?);
             }
-            self.is_unknown(&format!(
+            self.say_unknown(&format!(
                 "audit: from position {next} on only the end and the leases that stand were looked at; \
                  the rest: GET /api/v1/audit?instance={instance}"
             ));
@@ -312,7 +312,7 @@ impl Search<'_> {
         let repeats = self.store().repeats(query).await?;
         if repeats.is_cut {
             self.found.is_truncated = true;
-            self.is_unknown("duplicates: there are more than were looked at");
+            self.say_unknown("duplicates: there are more than were looked at");
         }
         let named = repeats.rows.into_iter().filter_map(|row| Some((subjects.get(&row.key_hash)?.clone(), row)));
         self.found.repeats.extend(named);

@@ -151,12 +151,11 @@ fn take_trail(
     rows: &mut Vec<AuditRow>,
     found: &[(Key, bool)],
 ) -> Result<Option<Key>> {
-    let wanted = found.iter().filter(|(_, is_wanted)| *is_wanted).map(|(position, _)| *position);
-    let (taken, more): (Vec<(usize, Key)>, Vec<(usize, Key)>) =
-        wanted.enumerate().partition(|(index, _)| *index < query.limit - rows.len());
-    let positions: Vec<i64> = taken.into_iter().map(|(_, position)| sql_key(position)).collect();
-    rows.extend(lists::audit_rows(statements, &positions)?);
-    Ok(more.first().map(|(_, position)| *position))
+    let wanted = found.iter().filter(|(_, is_wanted)| *is_wanted).map(|(position, _)| sql_key(*position));
+    let wanted: Vec<i64> = wanted.collect();
+    let (taken, more) = wanted.split_at(wanted.len().min(query.limit - rows.len()));
+    rows.extend(lists::audit_rows(statements, taken)?);
+    Ok(more.first().map(|position| key_of(*position)))
 }
 
 /// From minute to minute, and there to each subject.

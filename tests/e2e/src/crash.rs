@@ -63,7 +63,7 @@ const CONFIG: &str = "[idempotency]\nsweep_ms = 100\n\
 pub fn live(plan: &Plan, ledger: &Ledger) -> Result<(), Broken> {
     let receiver = Receiver::start(|_| 200);
     let nats = plan.with_nats.then(Nats::start);
-    let setup = setup(plan, &receiver, nats.as_ref());
+    let setup = setup(&receiver, nats.as_ref());
     let world = World::new(ledger, plan.seed);
     let end = std::thread::scope(|scope| {
         let _over = Over(&world);
@@ -92,7 +92,7 @@ impl Drop for Over<'_, '_> {
     }
 }
 
-fn setup(plan: &Plan, receiver: &Receiver, nats: Option<&Nats>) -> Setup {
+fn setup(receiver: &Receiver, nats: Option<&Nats>) -> Setup {
     let hook = format!("[[sink]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"{}\"\n", receiver.url());
     let bus = nats.map(|nats| stream::sink(&nats.url(), "[\"*\"]"));
     let setup = Setup::new().data_in(DATA).config(CONFIG);

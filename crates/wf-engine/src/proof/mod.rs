@@ -7,7 +7,7 @@ mod replay;
 mod tables;
 
 pub use audit::{AuditFault, AuditReport, verify_audit};
-pub use replay::{Divergence, Mismatch, Range, ReplayReport, Verdict, replay};
+pub use replay::{Divergence, Mismatch, Range, ReplayReport, Verdict, checkpoint, replay};
 pub use tables::{Difference, TablesReport, verify_tables};
 
 use wf_store::{StoreError, Visit};

@@ -21,9 +21,8 @@ use crate::decided::{panic_text, takes_position};
 use crate::loader;
 use crate::options::Chance;
 
-/// Rows changed since the last flush to the scratch store: what is uncommitted stays in memory.
-const FLUSH_ROWS: usize = 8_000;
-const FLUSH_COMMANDS: u64 = 2_000;
+/// Most rows change several times or are gone again before they need the scratch store; a short log never needs it.
+const ROWS_MAX: usize = 200_000;
 const CACHE: Limits = Limits { rows_max: 50_000, heads_max: 20_000, head_entries_max: 4_096 };
 /// Loads of one command after which more is loaded at once.
 const LOADS_FEW: usize = 8;
@@ -33,11 +32,13 @@ const LOADS_FEW: usize = 8;
 pub struct Range {
     pub from: u64,
     pub to: u64,
+    /// Changed rows that stay in memory before they go to the scratch store: some hundred bytes each.
+    pub rows_max: usize,
 }
 
 impl Default for Range {
     fn default() -> Range {
-        Range { from: 0, to: u64::MAX }
+        Range { from: 0, to: u64::MAX, rows_max: ROWS_MAX }
     }
 }
 
@@ -110,18 +111,41 @@ pub enum Mismatch {
 
 /// `scratch`: an empty store, or a checkpoint's; it is written to.
 pub async fn replay(
-    mut ledger: Box<dyn Ledger>,
+    ledger: Box<dyn Ledger>,
     scratch: &dyn Store,
     range: Range,
     tell: Tell<'_>,
 ) -> Result<ReplayReport, ProofError> {
+    let (report, _) = run(ledger, scratch, range, tell).await?;
+    Ok(report)
+}
+
+/// As [`replay`] from the beginning up to a position; the scratch store is left with the state there.
+pub async fn checkpoint(
+    ledger: Box<dyn Ledger>,
+    scratch: &dyn Store,
+    to: u64,
+    tell: Tell<'_>,
+) -> Result<ReplayReport, ProofError> {
+    let (report, mut replay) = run(ledger, scratch, Range { to, ..Range::default() }, tell).await?;
+    replay.flush().await?;
+    replay.settle().await?;
+    Ok(report)
+}
+
+async fn run<'s>(
+    mut ledger: Box<dyn Ledger>,
+    scratch: &'s dyn Store,
+    range: Range,
+    tell: Tell<'_>,
+) -> Result<(ReplayReport, Replay<'s>), ProofError> {
     let standing = ledger.standing()?;
     let opened = scratch.open(standing.fence.partition).await?;
     let base = opened.fence.old_position;
     check_begin(&mut *ledger, base)?;
     let all = ledger.count_log(base + 1)?;
     let feed = Feed::start(ledger, base + 1, range.to)?;
-    let mut replay = Replay::new(scratch, &opened, range.from);
+    let mut replay = Replay::new(scratch, &opened, range);
     while let Some(steps) = feed.next()? {
         for step in &steps {
             replay.step(step).await?;
@@ -130,7 +154,8 @@ pub async fn replay(
         told(tell, Progress { done, of: Some(all.max(done)) })?;
     }
     let mut stored = feed.end()?;
-    replay.finish(&mut *stored, base, range.to, tell).await
+    let report = replay.finish(&mut *stored, base, range.to, tell).await?;
+    Ok((report, replay))
 }
 
 /// What is archived cannot be executed: the replay must begin behind it.
@@ -157,12 +182,12 @@ struct Replay<'s> {
     /// The scratch store's position, that of the flush under way, and what was done since.
     stored: u64,
     flushing: Option<Later<'s, Result<(), CommitError>>>,
-    commands_since: u64,
     rows_since: usize,
+    rows_max: usize,
 }
 
 impl<'s> Replay<'s> {
-    fn new(scratch: &'s dyn Store, opened: &Opened, from: u64) -> Replay<'s> {
+    fn new(scratch: &'s dyn Store, opened: &Opened, range: Range) -> Replay<'s> {
         let position = opened.fence.old_position;
         Replay {
             scratch,
@@ -171,13 +196,13 @@ impl<'s> Replay<'s> {
             cache: Cache::new(CACHE),
             head: head_of(opened.fence.partition, position, opened.head),
             position,
-            from,
+            from: range.from,
             commands: 0,
             first: None,
             stored: position,
             flushing: None,
-            commands_since: 0,
             rows_since: 0,
+            rows_max: range.rows_max,
         }
     }
 
@@ -277,11 +302,7 @@ impl<'s> Replay<'s> {
     }
 
     async fn flush_if_full(&mut self) -> Result<(), ProofError> {
-        self.commands_since += 1;
-        if self.commands_since < FLUSH_COMMANDS && self.rows_since < FLUSH_ROWS {
-            return Ok(());
-        }
-        self.flush().await
+        if self.rows_since < self.rows_max { Ok(()) } else { self.flush().await }
     }
 
     /// The scratch store writes while the replay goes on.
@@ -296,7 +317,7 @@ impl<'s> Replay<'s> {
         let batch = Batch { fence, head: self.head, rows: self.cache.changes(), ..Batch::default() };
         self.cache.next_layer();
         self.stored = self.position;
-        (self.commands_since, self.rows_since) = (0, 0);
+        self.rows_since = 0;
         self.flushing = Some(self.scratch.commit(Arc::new(batch)));
         Ok(())
     }
@@ -310,14 +331,12 @@ impl<'s> Replay<'s> {
     }
 
     async fn finish(
-        mut self,
+        &mut self,
         stored: &mut dyn Ledger,
         base: u64,
         to: u64,
         tell: Tell<'_>,
     ) -> Result<ReplayReport, ProofError> {
-        self.flush().await?;
-        self.settle().await?;
         let standing = stored.standing()?;
         let mut report = ReplayReport {
             base,
@@ -341,12 +360,14 @@ impl<'s> Replay<'s> {
             report.tables = Some(TablesReport { digest: self.head.digest, ..tables::sum(stored, &mut still)? });
         }
         if self.first.is_some() || !report.is_identical() {
+            self.flush().await?;
+            self.settle().await?;
             let mut replayed = self.scratch.ledger(self.partition).await?;
             let (differences, rows) = match is_whole {
                 true => tables::differences(stored, &mut *replayed)?,
                 false => (Vec::new(), 0),
             };
-            report.verdict = Verdict::Diverged { first: self.first, differences, rows };
+            report.verdict = Verdict::Diverged { first: self.first.take(), differences, rows };
         }
         Ok(report)
     }

@@ -35,7 +35,7 @@ pub(crate) async fn replay(State(app): State<Shared>, request: Request) -> Resul
     let from = params.parsed("from", position, "a position");
     let to = params.parsed("to", position, "a position");
     params.finish()?;
-    let range = Range { from: from.unwrap_or(0), to: to.unwrap_or(u64::MAX) };
+    let range = Range { from: from.unwrap_or(0), to: to.unwrap_or(u64::MAX), ..Range::default() };
     let scratch = app.scratch.clone().ok_or_else(|| door::not_found("this server keeps no scratch stores"))?;
     start(&app, move |mut ledger, tell| {
         let first = ledger.log(0, 1)?.first().map_or(0, |row| row.position);

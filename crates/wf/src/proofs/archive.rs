@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use wf_core::ids::hex;
-use wf_engine::proof::{self, Progress, Range, ReplayReport};
+use wf_engine::proof::{self, Progress, ReplayReport};
 use wf_server::{Scratch, ScratchStore};
 use wf_store::{Ledger, LogRow, Store, Visit, parse_event_id};
 use wf_store_sqlite::{Durability, Options, SqliteStore};
@@ -94,8 +94,7 @@ async fn checkpoint(data: &Path, mut ledger: Box<dyn Ledger>, cut: &Cut) -> Resu
         bar.set_position(progress.done);
         Visit::Continue(())
     };
-    let range = Range { from: 0, to: cut.last };
-    let report = proof::replay(ledger, &*store, range, &mut tell).await.map_err(Failure::work)?;
+    let report = proof::checkpoint(ledger, &*store, cut.last, &mut tell).await.map_err(Failure::work)?;
     let mut replayed = store.ledger(partition).await.map_err(Failure::work)?;
     let sum = proof::verify_tables(&mut *replayed, &mut tell).map_err(Failure::work)?;
     bar.finish_and_clear();

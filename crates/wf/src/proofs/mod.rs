@@ -24,7 +24,7 @@ pub use scratch::FolderScratch;
 
 /// `wf debug replay`
 pub async fn replay(args: ReplayArgs) -> Done {
-    let range = Range { from: args.from.unwrap_or(0), to: args.to.unwrap_or(u64::MAX) };
+    let range = Range { from: args.from.unwrap_or(0), to: args.to.unwrap_or(u64::MAX), ..Range::default() };
     let line = match &args.source.data {
         Some(dir) => replay_here(dir, range).await?,
         None => {

@@ -96,7 +96,10 @@ async fn proofs_hold(store: &MemoryStore, head: &Head) {
     let audit = verify_audit(&mut *ledger, &mut go_on).unwrap();
     assert_eq!(audit.fault, None, "the audit");
     let scratch = MemoryStore::new();
-    let replayed = replay(ledger, &scratch, Range::default(), &mut go_on).await.unwrap();
+    // Mostly in memory, or nearly all of it in the scratch store.
+    let rows_max = if store.rows().len() % 2 == 0 { 3 } else { usize::MAX };
+    let range = Range { rows_max, ..Range::default() };
+    let replayed = replay(ledger, &scratch, range, &mut go_on).await.unwrap();
     assert!(replayed.is_identical(), "the replay: {replayed:#?}");
     let keys = store.rows().into_iter().filter_map(|row| match row {
         Row::Job(job) => Some(job.key),
