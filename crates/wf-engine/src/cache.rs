@@ -122,10 +122,7 @@ impl Cache {
             let Some(layer) = self.layers.back_mut() else { continue };
             match layer.rows.entry(id) {
                 Entry::Occupied(known)
-                    if planted::is(Bug::LostWrite) && matches!(known.key(), RowId::Variable { .. }) =>
-                {
-                    ()
-                }
+                    if planted::is(Bug::LostWrite) && matches!(known.key(), RowId::Variable { .. }) => {}
                 Entry::Occupied(mut known) => known.get_mut().1 = new,
                 Entry::Vacant(free) => {
                     free.insert((old.is_some(), new));
