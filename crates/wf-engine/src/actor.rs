@@ -15,11 +15,12 @@ use wf_core::RangeId;
 use wf_store::{Batch, CommitError, Opened, failpoint};
 
 use crate::due::Place;
-use crate::engine::{End, EngineError, Shared};
+use crate::engine::EngineError;
 use crate::envelope::{Asked, Envelope, Reply};
 use crate::options::Options;
 use crate::partition::Partition;
 use crate::polls::Polls;
+use crate::shared::{End, Shared};
 use crate::stats;
 use crate::turn::Turn;
 

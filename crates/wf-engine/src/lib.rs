@@ -4,6 +4,7 @@
 pub mod request;
 
 mod engine;
+mod shared;
 pub mod options;
 
 mod envelope;
