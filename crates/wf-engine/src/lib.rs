@@ -26,6 +26,7 @@ mod cache_tests;
 
 mod own_work;
 mod due;
+mod chores;
 mod recovery;
 mod polls;
 
