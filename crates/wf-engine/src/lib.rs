@@ -12,6 +12,7 @@ mod actor;
 mod intake;
 mod partition;
 mod decided;
+mod outbox_retry;
 mod advance;
 mod chain;
 mod publish;
