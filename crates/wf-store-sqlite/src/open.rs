@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 use wf_store::failpoint;
 
 use crate::checkpoint::{self, Checkpointer, WAL_BYTES_KEPT};
+use crate::files::{make_dir, sync_dir};
 use crate::ledger::SqliteLedger;
 use crate::migrate;
 use crate::readers::{Readers, SpawnError};
@@ -88,7 +89,7 @@ impl SqliteStore {
         make_dir(&dir).map_err(|source| OpenError::Directory { dir: dir.clone(), source })?;
         let lock = lock(&dir)?;
         failpoint::hit("after-lock");
-        let path = dir.join(FILE);
+        let path = dir.join(STORE_FILE);
         let failed = |source| OpenError::Sqlite { dir: dir.clone(), source };
         let (gauge, grown) = checkpoint::gauge();
         let mut connection = open_writer(&path, durability, pages_max).map_err(failed)?;
@@ -115,27 +116,9 @@ impl SqliteStore {
     }
 }
 
-/// As `create_dir_all`, and what it makes is still there after a loss of power.
-pub fn make_dir(dir: &Path) -> std::io::Result<()> {
-    let missing: Vec<&Path> = dir.ancestors().take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists()).collect();
-    std::fs::create_dir_all(dir)?;
-    for parent in missing.iter().filter_map(|made| made.parent()) {
-        sync_dir(if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
-    }
-    Ok(())
-}
-
-/// Files keep their names over a loss of power only when their folder is synced too. As in SQLite a failure is none of the
-/// store: there are file systems that cannot, and folders that may be written but not opened.
-fn sync_dir(dir: &Path) {
-    if let Err(error) = File::open(dir).and_then(|dir| dir.sync_all()) {
-        tracing::debug!(%error, dir = %dir.display(), "a folder was not synced");
-    }
-}
-
 /// What stands in a data directory, also while a process works on it. Changes nothing and takes no lock.
 pub fn read_only(dir: &Path) -> Result<SqliteLedger, OpenError> {
-    let path = dir.join(FILE);
+    let path = dir.join(STORE_FILE);
     let failed = |source| OpenError::Sqlite { dir: dir.to_owned(), source };
     if !path.is_file() {
         return Err(OpenError::Nothing { dir: dir.to_owned() });
@@ -149,7 +132,8 @@ pub fn read_only(dir: &Path) -> Result<SqliteLedger, OpenError> {
     }
 }
 
-pub(crate) const FILE: &str = "wf.db";
+/// What a store's file is called in its folder.
+pub const STORE_FILE: &str = "wf.db";
 /// Not more: whenever a page splits out of order, SQLite walks its whole cache at COMMIT (while the database is below
 /// 1 GiB), and measured here a larger one gained nothing above that either.
 const WRITER_CACHE_KIB: i32 = 16 * 1024;
@@ -214,6 +198,7 @@ fn open_checkpointer(path: &Path, durability: Durability) -> rusqlite::Result<Co
     Ok(connection)
 }
 
+/// Also where a process works on the store, or was killed at it.
 pub(crate) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;

@@ -69,7 +69,7 @@ struct Check<'l> {
 impl<'l> Check<'l> {
     fn new(ledger: &'l mut dyn Ledger) -> Result<Check<'l>, StoreError> {
         let standing = ledger.standing()?;
-        let log_from = ledger.log(0, 1)?.first().map_or(u64::MAX, |row| row.position);
+        let log_from = ledger.log_begin()?.unwrap_or(u64::MAX);
         let report = AuditReport { commands: 0, events: 0, position: 0, chain: [0; 32], log_from, fault: None };
         Ok(Check {
             ledger,

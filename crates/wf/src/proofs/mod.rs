@@ -61,7 +61,7 @@ pub async fn verify_audit(args: AuditVerifyArgs) -> Done {
 /// The folder may belong to a server that runs.
 async fn replay_here(dir: &Path, range: Range) -> Result<ProofLine, Failure> {
     let mut ledger = ledger_of(dir)?;
-    let first = ledger.log(0, 1).map_err(Failure::work)?.first().map_or(0, |row| row.position);
+    let first = ledger.log_begin().map_err(Failure::work)?.unwrap_or(0);
     let ScratchStore { store, guard: _guard } =
         FolderScratch::of(dir).open(range.from.max(first)).map_err(Failure::work)?;
     let bar = output::progress(0, "commands");
