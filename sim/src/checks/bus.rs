@@ -44,9 +44,12 @@ pub fn published(scene: &Scene<'_>) -> Findings {
     wrong
 }
 
+/// When it came, and where its event stands.
+type Arrival = (u64, (u64, u32));
+
 /// Per instance, first deliveries come in the order of their positions.
 pub fn order(scene: &Scene<'_>) -> Findings {
-    let mut by_key: BTreeMap<u64, Vec<(u64, (u64, u32))>> = BTreeMap::new();
+    let mut by_key: BTreeMap<u64, Vec<Arrival>> = BTreeMap::new();
     for (id, message) in scene.world.broker.messages() {
         if let Some((_, position, n)) = parse_event_id(&id) {
             by_key.entry(message.order_key).or_default().push((message.arrival, (position, n)));
