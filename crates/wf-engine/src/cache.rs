@@ -121,12 +121,9 @@ impl Cache {
             visit(old.as_ref(), new.as_ref());
             let Some(layer) = self.layers.back_mut() else { continue };
             match layer.rows.entry(id) {
-                Entry::Occupied(mut known) => {
-                    let is_dropped = planted::is(Bug::LostWrite) && matches!(known.key(), RowId::Variable { .. });
-                    if !is_dropped {
-                        known.get_mut().1 = new;
-                    }
-                }
+                Entry::Occupied(known)
+                    if planted::is(Bug::LostWrite) && matches!(known.key(), RowId::Variable { .. }) => {}
+                Entry::Occupied(mut known) => known.get_mut().1 = new,
                 Entry::Vacant(free) => {
                     free.insert((old.is_some(), new));
                 }
