@@ -65,7 +65,7 @@ fn simulator() -> PathBuf {
 
 /// Its output; fails with it where the program does.
 fn simulate(args: &[&str]) -> String {
-    let output = Command::new(simulator()).args(args).output().unwrap();
+    let output = Command::new(simulator()).args(args).output().expect("the simulator starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{args:?}\n{text}{}", String::from_utf8_lossy(&output.stderr));
     text
