@@ -91,6 +91,7 @@ impl SqliteStore {
         failpoint::hit("after-lock");
         let path = dir.join(STORE_FILE);
         let failed = |source| OpenError::Sqlite { dir: dir.clone(), source };
+        make_private(&path).map_err(|source| OpenError::NotWritable { dir: dir.clone(), source })?;
         let (gauge, grown) = checkpoint::gauge();
         let mut connection = open_writer(&path, durability, pages_max).map_err(failed)?;
         prepare_schema(&mut connection, &dir)?;
@@ -168,6 +169,19 @@ fn prepare_schema(connection: &mut Connection, dir: &Path) -> Result<(), OpenErr
         return Err(OpenError::Newer { dir: dir.to_owned(), found, known: migrate::VERSION });
     }
     migrate::migrate(connection).map_err(failed)
+}
+
+/// The store holds the secret that keys are hashed with, and everybody's variables: it is its owner's alone. SQLite gives
+/// its other files the same rights.
+#[cfg(unix)]
+fn make_private(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map(drop)
+}
+
+#[cfg(not(unix))]
+fn make_private(_path: &Path) -> std::io::Result<()> {
+    Ok(())
 }
 
 fn open_writer(path: &Path, durability: Durability, pages_max: Option<u32>) -> rusqlite::Result<Connection> {

@@ -47,6 +47,8 @@ pub struct ReplayReport {
     /// Where the replay began: 0, or the position of its checkpoint.
     pub base: u64,
     pub commands: u64,
+    /// Those of them that were held against the log: not those before the range.
+    pub compared: u64,
     /// The last position that was executed.
     pub position: u64,
     pub verdict: Verdict,
@@ -118,7 +120,10 @@ pub async fn replay(
     tell: Tell<'_>,
 ) -> Result<ReplayReport, ProofError> {
     let (report, _) = run(ledger, scratch, range, tell).await?;
-    Ok(report)
+    match report.compared {
+        0 => Err(ProofError::Nothing { base: report.base, last: report.position }),
+        _ => Ok(report),
+    }
 }
 
 /// As [`replay`] from the beginning up to a position; the scratch store is left with the state there.
@@ -179,6 +184,7 @@ struct Replay<'s> {
     /// What is compared begins here.
     from: u64,
     commands: u64,
+    compared: u64,
     first: Option<Box<Divergence>>,
     /// The scratch store's position, that of the flush under way, and what was done since.
     stored: u64,
@@ -199,6 +205,7 @@ impl<'s> Replay<'s> {
             position,
             from: range.from,
             commands: 0,
+            compared: 0,
             first: None,
             stored: position,
             flushing: None,
@@ -221,6 +228,7 @@ impl<'s> Replay<'s> {
         };
         (self.position, self.head.last_time) = (row.position, row.time);
         self.commands += 1;
+        self.compared += u64::from(row.position >= self.from);
         if let Some(mismatch) = misplaced.or(mismatch)
             && self.first.is_none()
             && row.position >= self.from
@@ -342,6 +350,7 @@ impl<'s> Replay<'s> {
         let mut report = ReplayReport {
             base,
             commands: self.commands,
+            compared: self.compared,
             position: self.position,
             verdict: Verdict::Identical,
             tables: None,

@@ -15,7 +15,7 @@ pub struct NodeArgs {
     /// Folder of the embedded store, made where missing [default: ./wf-data]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// sqlite, or postgres://… [default: sqlite]
+    /// sqlite: nothing else exists yet [default: sqlite]
     #[arg(long)]
     pub store: Option<String>,
     /// Configuration [default: ./wf.toml where there is one]

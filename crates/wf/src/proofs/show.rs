@@ -34,7 +34,9 @@ fn replay(report: &ReplayOut) -> String {
         },
         Some(found) => divergence(found),
     };
-    text.push_str(&format!("\n{commands} commands executed again, {begin}"));
+    let some = |compared| format!(", {} of them compared", output::grouped(compared as f64, 0));
+    let compared = if report.compared == report.commands { String::new() } else { some(report.compared) };
+    text.push_str(&format!("\n{commands} commands executed again{compared}, {begin}"));
     match &report.tables {
         None => text.push_str("; not to the log's end, so the tables were not compared"),
         Some(tables) if tables.agree => {
