@@ -3,6 +3,7 @@
 //! Read `plan.rs` and `world.rs`, then `run.rs`, then `checks.rs`.
 
 pub mod many;
+pub mod planted;
 pub mod run;
 pub mod plan;
 pub mod rng;

@@ -6,10 +6,13 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use sim::many::{Summary, run_all};
+use sim::planted::{Caught, hunt};
 use sim::run::{Report, run};
+use wf_core::planted::{Bug, plant};
 
 const USAGE: &str = "usage: sim [--seeds N] [--start S] [--threads T]    seeds S to S+N-1, after those in seeds.txt
-       sim --seed S [--trace]                      one seed; --trace prints every line of it";
+       sim --seed S [--trace] [--bug NAME]         one seed; --trace prints every line of it
+       sim --planted [--seeds N] [--start S]       each planted bug, until it is caught or N seeds are over";
 
 /// Seeds that once failed, always run first.
 const KNOWN: &str = include_str!("../seeds.txt");
@@ -21,6 +24,8 @@ struct Args {
     threads: usize,
     one: Option<u64>,
     is_traced: bool,
+    is_hunt: bool,
+    bug: Option<Bug>,
 }
 
 fn main() -> ExitCode {
@@ -33,7 +38,11 @@ fn main() -> ExitCode {
         std::panic::set_hook(Box::new(|_| ()));
     }
     let is_good = match args.one {
-        Some(seed) => show(&run(seed, args.is_traced)),
+        Some(seed) => {
+            plant(args.bug);
+            show(&run(seed, args.is_traced))
+        }
+        None if args.is_hunt => hunt_all(&args),
         None => many(&args),
     };
     if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -41,7 +50,7 @@ fn main() -> ExitCode {
 
 fn read(mut words: impl Iterator<Item = String>) -> Option<Args> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut args = Args { seeds: SEEDS, start: 1, threads, one: None, is_traced: false };
+    let mut args = Args { seeds: SEEDS, start: 1, threads, one: None, is_traced: false, is_hunt: false, bug: None };
     while let Some(word) = words.next() {
         let mut number = || words.next().and_then(|text| text.replace('_', "").parse::<u64>().ok());
         match word.as_str() {
@@ -50,6 +59,11 @@ fn read(mut words: impl Iterator<Item = String>) -> Option<Args> {
             "--threads" => args.threads = number()? as usize,
             "--seed" => args.one = Some(number()?),
             "--trace" => args.is_traced = true,
+            "--planted" => args.is_hunt = true,
+            "--bug" => {
+                let name = words.next()?;
+                args.bug = Some(Bug::ALL.into_iter().find(|bug| format!("{bug:?}") == name)?);
+            }
             _ => return None,
         }
     }
@@ -84,15 +98,37 @@ fn many(args: &Args) -> bool {
         bar.set_style(style);
     }
     let begun = Instant::now();
-    let summary = run_all(&seeds, args.threads, |report| {
+    let told = |report: &Report| {
         bar.inc(1);
         if let Some(first) = report.violations.first() {
             bar.set_message(format!("seed {} fails: {}", report.seed, first.checker));
         }
-    });
+    };
+    let summary = run_all(&seeds, args.threads, told, stuck);
     bar.finish_and_clear();
     tell(&summary, begun.elapsed().as_secs_f64());
     summary.failed.is_empty()
+}
+
+/// Prints the table of planted bugs as the documentation shows it.
+fn hunt_all(args: &Args) -> bool {
+    let caught = hunt(&Bug::ALL, args.start, args.seeds, args.threads, |one| eprintln!("{}", line_of(one)));
+    println!("| bug | caught by | after seeds |\n|---|---|---|");
+    caught.iter().for_each(|one| println!("{}", line_of(one)));
+    let survivors = caught.iter().filter(|one| one.by.is_empty()).count();
+    println!("{} bugs, {survivors} survived {} seeds", caught.len(), args.seeds);
+    survivors == 0
+}
+
+fn line_of(caught: &Caught) -> String {
+    let by: Vec<String> = caught.by.iter().map(|checker| format!("`{checker}`")).collect();
+    let by = if by.is_empty() { "nobody".to_owned() } else { by.join(", ") };
+    format!("| `{:?}` | {by} | {} |", caught.bug, caught.seeds)
+}
+
+fn stuck(seed: u64) {
+    println!("seed {seed}: quiet: it does not end\n  to see why: cargo xtask simulate --seed {seed} --trace");
+    std::process::exit(1);
 }
 
 fn tell(summary: &Summary, seconds: f64) {

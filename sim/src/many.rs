@@ -1,9 +1,10 @@
 //! Many seeds over some threads: each thread runs whole seeds, nothing is shared between them. What they had is added up.
-//! Next: `main.rs`.
+//! A seed that does not end in real time is named: a product that spins cannot be stopped from inside. Next: `main.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::run::{Report, run};
 use crate::trace::lock;
@@ -19,19 +20,32 @@ pub struct Summary {
     pub hash: [u8; 32],
 }
 
-/// `told` hears of each seed that is done.
-pub fn run_all(seeds: &[u64], threads: usize, told: impl Fn(&Report) + Sync) -> Summary {
+/// A world takes some milliseconds; what takes this long does not end.
+const SEED_MAX: Duration = Duration::from_secs(120);
+
+/// `told` hears of each seed that is done, `stuck` of one that does not end (the run then ends without its summary).
+pub fn run_all(seeds: &[u64], threads: usize, told: impl Fn(&Report) + Sync, stuck: impl Fn(u64) + Sync) -> Summary {
     let next = AtomicUsize::new(0);
     let reports = Mutex::new(Vec::with_capacity(seeds.len()));
+    let at_work = Mutex::new(BTreeMap::new());
     std::thread::scope(|scope| {
-        for _ in 0..threads.max(1) {
-            scope.spawn(|| {
-                while let Some((place, seed)) = take(&next, seeds) {
-                    let report = run(seed, false);
-                    told(&report);
-                    lock(&reports).push((place, report));
-                }
-            });
+        let workers: Vec<_> = (0..threads.max(1))
+            .map(|_| {
+                scope.spawn(|| {
+                    while let Some((place, seed)) = take(&next, seeds) {
+                        lock(&at_work).insert(place, (seed, Instant::now()));
+                        let report = run(seed, false);
+                        lock(&at_work).remove(&place);
+                        told(&report);
+                        lock(&reports).push((place, report));
+                    }
+                })
+            })
+            .collect();
+        while workers.iter().any(|worker| !worker.is_finished()) {
+            std::thread::park_timeout(Duration::from_millis(20));
+            let over = lock(&at_work).values().find(|(_, begun)| begun.elapsed() > SEED_MAX).map(|(seed, _)| *seed);
+            over.into_iter().for_each(&stuck);
         }
     });
     let mut reports = lock(&reports);

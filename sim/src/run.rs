@@ -8,11 +8,11 @@ use tokio::task::JoinHandle;
 use wf_core::Row;
 use wf_core::rows::{JobState, ScopeState};
 use wf_engine::{Ask, Request};
-use wf_store::{OutboxState, Store};
+use wf_store::OutboxState;
 
 use crate::plan::Plan;
 use crate::rng::Rng;
-use crate::world::{PARTITION, TENANT, Violation, World};
+use crate::world::{TENANT, Violation, World};
 use crate::{checks, client, models, operator, restore, worker};
 
 /// What came of a seed.
@@ -56,7 +56,7 @@ async fn simulate(seed: u64, is_traced: bool) -> Report {
     world.end();
     join(&world, workers).await;
     join(&world, nodes).await;
-    read_books(&world).await;
+    checks::run(&world, &world.store()).await;
     report(&world)
 }
 
@@ -157,12 +157,4 @@ fn what_is_left(world: &World) -> Option<String> {
         unsent.map(|row| format!("{} is {:?}", row.entry.event_id, row.state))
     };
     row.or_else(unsent)
-}
-
-async fn read_books(world: &Arc<World>) {
-    let store = world.store();
-    match store.open(PARTITION).await {
-        Ok(opened) => checks::run(world, &store, opened.head).await,
-        Err(error) => world.violated("panic", error.to_string()),
-    }
 }

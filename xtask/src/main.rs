@@ -18,6 +18,9 @@ const USAGE: &str = "usage: cargo xtask VERB
   crash --minutes M [--seed S]
                  kills the release binary at every failpoint under load for so long, checks what everybody saw, and
                  prints a table; exit 1 with the seed and the kept folder at the first fault
+  simulate [ARGS]
+                 worlds of one seed each around the real engine: --seeds N --start S [--threads T]; --seed S [--trace] for one;
+                 --planted [--seeds N] for the bugs that must be caught; exit 1 with the failing seeds
   test [ARGS]    builds the release binary, finds what tests need, runs all tests
                  (ARGS go to the test runner in place of --workspace: `cargo xtask test -p wf-feel`)
   fix            writes: formats, applies clippy's suggestions";
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
         ("deps", []) => deps::check(),
         ("test", args) => test(args),
         ("crash", args) if !args.is_empty() => crash(args),
+        ("simulate", args) => simulate(args),
         ("fix", []) => fix(),
         _ => {
             eprintln!("{USAGE}");
@@ -74,7 +78,8 @@ fn test(args: &[String]) -> Result<()> {
     tools::curl()?;
     let binary = run::release_binary("wf")?;
     // What the end-to-end tests start. A test that finds one of them unset fails and says so; none is ever skipped.
-    let mut env = vec![("WF_BINARY", binary), ("WF_NATS_SERVER", nats_server)];
+    let simulator = run::simulator()?;
+    let mut env = vec![("WF_BINARY", binary), ("WF_NATS_SERVER", nats_server), ("WF_SIMULATOR", simulator)];
     if cfg!(target_os = "linux") {
         env.push(("WF_POWERLOSS_LAYER", run::powerloss_layer()?));
     }
@@ -88,6 +93,11 @@ fn test(args: &[String]) -> Result<()> {
         run::cargo_with(&["test", "--quiet", "--locked", "--doc", "--workspace"], &env)?;
     }
     run::cargo_with(&[&["nextest", "run", "--locked"], &args[..]].concat(), &env)
+}
+
+fn simulate(args: &[String]) -> Result<()> {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    run::cargo(&[&["run", "--quiet", "--locked", "--profile", "sim", "--package", "sim", "--"], &args[..]].concat())
 }
 
 /// The crash matrix of the end-to-end tests, as long as asked; the same code that CI runs for a minute.

@@ -32,6 +32,12 @@ pub fn release_binary(name: &str) -> Result<PathBuf> {
     built(&["build", "--release", "--locked", "--bin", name], executable)
 }
 
+/// Builds the simulator. Not beside the release: its features (time that stands, planted bugs) would be the product's too.
+pub fn simulator() -> Result<PathBuf> {
+    let executable = |message: &Value| Some(PathBuf::from(message.get("executable")?.as_str()?));
+    built(&["build", "--locked", "--profile", "sim", "--package", "sim"], executable)
+}
+
 /// Builds what takes the power away from the program that it is preloaded into.
 pub fn powerloss_layer() -> Result<PathBuf> {
     let name = "powerloss_layer";

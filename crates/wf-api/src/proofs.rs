@@ -43,7 +43,7 @@ pub struct ReplayOut {
     pub position: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub divergence: Option<DivergenceOut>,
-    /// Where the partition stands, if the log ends before it: its last commands were removed.
+    /// Where the partition stands, if the log ends before it (its last commands were removed) or behind it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_off: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

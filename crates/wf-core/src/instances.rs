@@ -9,6 +9,7 @@ use crate::draft::Run;
 use crate::event::What;
 use crate::ids::{self, Key};
 use crate::outcome::{Noun, Outcome, Rejection, Started};
+use crate::planted::{self, Bug};
 use crate::ranges::{RangeId, SortKey};
 use crate::rows::{After, Definition, Element, Instance, RowId, Scope, ScopeState, Text, Unique, Variable, Variables};
 use crate::walk::{Task, Walk};
@@ -27,7 +28,9 @@ pub(crate) fn start(
         let message = format!("process '{process_id}' has no none start event; it is started by a message");
         return Err(Rejection::Invalid { field: "processDefinitionId", message }.into());
     };
-    if let Some(twin) = unique.map(|unique| live_twin(walk, &definition, unique)).transpose()?.flatten() {
+    if let Some(twin) = unique.map(|unique| live_twin(walk, &definition, unique)).transpose()?.flatten()
+        && !planted::is(Bug::NotUnique)
+    {
         return Ok(Outcome::Started(twin));
     }
     let lineage = start_lineage(walk, process_id);

@@ -10,6 +10,7 @@ use crate::draft::{Run, Stop, gather};
 use crate::event::What;
 use crate::ids::{self, Key};
 use crate::outcome::{Activated, LeaseLost, Noun, Outcome, Rejection};
+use crate::planted::{self, Bug};
 use crate::ranges::RangeId;
 use crate::rows::{Element, IncidentKind, Job, JobState, Json, RowId, Scope, Step, Text, Variables};
 use crate::text::json_string;
@@ -46,6 +47,9 @@ fn lease(walk: &mut Walk<'_, '_>, job: &Job, worker: &Text, lease_ms: i64) -> Ru
     leased.worker = worker.clone();
     leased.lease = walk.context.position;
     leased.due = walk.context.now.saturating_add(lease_ms);
+    if planted::is(Bug::ClockInCore) {
+        leased.due += planted::clock();
+    }
     walk.draft.emit(
         job.root,
         job.key,
@@ -140,8 +144,9 @@ fn owned(walk: &Walk<'_, '_>, key: Key) -> Run<Arc<Job>> {
 
 /// A lease that ran out is lost whether it was swept or not: time decides, not the sweep.
 fn lease_lost(job: &Job, holder: &Holder, now: i64) -> Option<LeaseLost> {
-    let is_holder = is_holder(job, holder);
+    let is_holder = is_holder(job, holder) || planted::is(Bug::LeaseUnfenced);
     match job.state {
+        JobState::Completed if is_holder && planted::is(Bug::CompletesAgain) => None,
         JobState::Activated if !is_holder => Some(LeaseLost::Taken),
         JobState::Activated if now >= job.due => Some(LeaseLost::Expired),
         JobState::Activated => None,
@@ -165,7 +170,8 @@ pub(crate) fn complete(walk: &mut Walk<'_, '_>, holder: &Holder, variables: &Var
 fn complete_one(walk: &mut Walk<'_, '_>, holder: &Holder, variables: &Variables) -> Run<bool> {
     let content = content_hash(variables);
     let job = owned(walk, holder.job)?;
-    if job.state == JobState::Completed && is_holder(&job, holder) && job.completion == Some(content) {
+    let is_done = job.state == JobState::Completed && !planted::is(Bug::CompletesAgain);
+    if is_done && is_holder(&job, holder) && job.completion == Some(content) {
         return Ok(true);
     }
     let job = held(walk, holder)?;

@@ -12,6 +12,7 @@ pub mod outcome;
 pub mod ids;
 pub mod text;
 pub mod canonical;
+pub mod planted;
 
 mod deploy;
 mod instances;

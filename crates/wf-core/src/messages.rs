@@ -10,6 +10,7 @@ use crate::ids::{self, Key, Millis};
 use crate::instances::{Beginning, begin};
 use crate::jobs::content_hash;
 use crate::outcome::Outcome;
+use crate::planted::{self, Bug};
 use crate::ranges::RangeId;
 use crate::rows::{
     Definition, Message, MessageId, RowId, StartLock, StartSubscription, Subscription, Text, Variables, Work,
@@ -72,7 +73,9 @@ fn id_of(walk: &Walk<'_, '_>, publication: &Publication<'_>) -> Option<RowId> {
 
 fn received_before(walk: &Walk<'_, '_>, publication: &Publication<'_>) -> Run<Option<Arc<MessageId>>> {
     let Some(id) = id_of(walk, publication) else { return Ok(None) };
-    Ok(walk.draft.get::<MessageId>(&id)?.filter(|first| first.expires_at > walk.context.now))
+    let first = walk.draft.get::<MessageId>(&id)?.filter(|first| first.expires_at > walk.context.now);
+    let started = ids::key(walk.context.partition, planted::noted());
+    Ok(first.filter(|first| !planted::is(Bug::WindowOnRestart) || first.key >= started))
 }
 
 fn content_of(publication: &Publication<'_>) -> [u8; 16] {

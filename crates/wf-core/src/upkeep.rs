@@ -7,6 +7,7 @@ use crate::event::What;
 use crate::ids::{self, Key, Millis};
 use crate::messages;
 use crate::outcome::Outcome;
+use crate::planted;
 use crate::quarantine::quarantine;
 use crate::ranges::{Due, RangeId, due_at, row_at};
 use crate::rows::{FollowUp, Job, JobState, RowId, Timer, Work};
@@ -23,6 +24,7 @@ pub(crate) fn own(walk: &mut Walk<'_, '_>, command: &Command) -> Run<Outcome> {
         Command::Purge { before, rows_max } => purge(walk, *before, *rows_max)?,
         Command::OpenEpoch { epoch, previous_position, semantics, .. } => {
             walk.draft.lift_counter(ids::epoch_floor(walk.context.now, *semantics));
+            planted::note(ids::epoch_floor(walk.context.now, *semantics));
             let opened = What::EpochOpened { epoch: *epoch, previous_position: *previous_position };
             walk.draft.emit(0, 0, opened);
             true

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use wf_core::RangeId;
+use wf_core::planted::{self, Bug};
 use wf_store::{Batch, CommitError, Opened, failpoint};
 
 use crate::due::Place;
@@ -252,6 +253,9 @@ impl Actor {
     /// `false`: the turn failed, and that must be dealt with before anything else.
     async fn commit_or_release(&mut self) -> bool {
         if self.committing.is_some() {
+            if planted::is(Bug::AnswerEarly) {
+                self.turn.release_harmless();
+            }
             return true;
         }
         self.probe_if_needed();
@@ -271,6 +275,7 @@ impl Actor {
     /// ours, and a deposed owner would refuse out of a stale memory: so the store is asked.
     async fn release_unwritten(&mut self, mut turn: Turn) -> bool {
         if self.standing == Standing::Open
+            && !planted::is(Bug::FenceUnasked)
             && let Err(error) = self.shared.store.check_fence(self.partition.fence(self.since)).await
         {
             self.recover(turn, error).await;
@@ -290,6 +295,9 @@ impl Actor {
 
     fn commit(&mut self, mut turn: Turn) {
         turn.is_quiet = self.shared.clock.is_test() && self.is_quiet();
+        if planted::is(Bug::AnswerBeforeCommit) && !turn.opens_epoch {
+            turn.release();
+        }
         let rows = self.partition.cache.changes();
         let (fence, head) = self.partition.close_turn(self.since);
         self.partition.cache.next_layer();

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use wf_core::draft::{Base, Changes, RangeView};
+use wf_core::planted::{self, Bug};
 use wf_core::{Key, RangeId, Row, RowId};
 use wf_idempotency::record::Record;
 use wf_model::Process;
@@ -120,6 +121,8 @@ impl Cache {
             visit(old.as_ref(), new.as_ref());
             let Some(layer) = self.layers.back_mut() else { continue };
             match layer.rows.entry(id) {
+                Entry::Occupied(known)
+                    if planted::is(Bug::LostWrite) && matches!(known.key(), RowId::Variable { .. }) => {}
                 Entry::Occupied(mut known) => known.get_mut().1 = new,
                 Entry::Vacant(free) => {
                     free.insert((old.is_some(), new));
@@ -145,6 +148,9 @@ impl Cache {
 
     /// Also seen by a repeat later in this turn.
     pub fn file_record(&mut self, id: RecordId, record: Arc<Record>) {
+        if planted::is(Bug::NoOverlay) {
+            return;
+        }
         if let Some(layer) = self.layers.back_mut() {
             layer.records.insert(id, record);
         }

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
 use wf_core::draft::{Base, Changes};
+use wf_core::planted::{self, Bug};
 use wf_core::rows::Text;
 use wf_core::{Command, Context, Draft, Event, Millis, Outcome, Row, RowId, Stop, decide, ids};
 use wf_idempotency::record::Answer;
@@ -110,7 +111,8 @@ fn file(around: &Around<'_>, command: &Command, context: &Context, actor: &Actor
         outbox: Vec::new(),
         chain: around.chain,
     };
-    if !changes.events.is_empty() {
+    let is_hidden = planted::is(Bug::UnauditedExpiry) && matches!(command, Command::ExpireLease { .. });
+    if !changes.events.is_empty() && !is_hidden {
         tell(&mut filing, around, context, name, &changes.events);
     }
     filing

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use wf_core::draft::Base;
+use wf_core::planted::{self, Bug};
 use wf_core::ranges::{Due, due_at};
 use wf_core::{Command, Key, Millis, Need, RangeId, Row, RowId, SortKey, ids};
 
@@ -27,6 +28,7 @@ pub fn first(cache: &Cache, range: &RangeId) -> Result<Option<SortKey>, Need> {
     let Some(view) = cache.range(range) else { return Err(Need::Range(range.clone(), None)) };
     match (view.entries.first(), view.frontier) {
         (Some(first), _) => Ok(Some(first.clone())),
+        (None, Some(_)) if planted::is(Bug::NoFrontier) => Ok(None),
         (None, Some(frontier)) => Err(Need::Range(range.clone(), Some(frontier.clone()))),
         (None, None) => Ok(None),
     }
@@ -66,6 +68,9 @@ pub fn command_for(cache: &Cache, range: &RangeId, sort: &SortKey) -> Result<Opt
         },
         RangeId::Due(Due::Backoffs) => own(due, b"backoff", &[key, due as u64], Command::EndBackoff { job: key, due }),
         RangeId::Due(Due::Messages) => own(due, b"message", &[key], Command::ExpireMessage { message: key }),
+        RangeId::FollowUps if planted::is(Bug::FollowUpId) => {
+            own(0, b"follow-up", &[], Command::Continue { follow_up: key })
+        }
         RangeId::FollowUps => own(0, b"follow-up", &[key], Command::Continue { follow_up: key }),
         _ => return Ok(None),
     };

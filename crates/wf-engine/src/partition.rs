@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use wf_core::draft::Changes;
+use wf_core::planted::{self, Bug};
 use wf_core::rows::Text;
 use wf_core::{Command, Context, Millis, Need, Outcome, RangeId, RowId, draft::Base, ids};
 use wf_idempotency::decide::{Policy, Verdict};
@@ -77,7 +78,10 @@ impl Partition {
 
     /// The turn at hand and all that was built on it never existed.
     pub fn drop_uncommitted(&mut self) {
-        self.cache.clear();
+        match planted::is(Bug::StaleMemory) {
+            true => self.cache.settle(),
+            false => self.cache.clear(),
+        }
         self.working = self.committed;
     }
 
@@ -107,6 +111,9 @@ impl Partition {
 
     /// Command time: never behind the last command's.
     pub fn time(&self, now: Millis) -> Millis {
+        if planted::is(Bug::TimeGoesBack) {
+            return now;
+        }
         now.max(self.working.head.last_time)
     }
 
@@ -174,7 +181,11 @@ impl Partition {
             return Err(Needs { records: [id].into(), ..Needs::default() });
         };
         let policy = Policy::default();
-        let verdict = wf_idempotency::decide::decide(record.as_deref(), &passport.fingerprint, &policy, now);
+        let fingerprint = match record.as_deref().filter(|_| planted::is(Bug::NoFingerprint)) {
+            Some(record) => record.fingerprint,
+            None => passport.fingerprint,
+        };
+        let verdict = wf_idempotency::decide::decide(record.as_deref(), &fingerprint, &policy, now);
         let reply = match verdict {
             Verdict::Fresh => return Ok(None),
             Verdict::Replay(answer) => {
@@ -302,7 +313,10 @@ impl Partition {
             fingerprint: passport.fingerprint,
             mac_key_id: passport.mac_key_id,
             created_ms: now,
-            expires_ms: now.saturating_add(passport.ttl_ms),
+            expires_ms: now.saturating_add(match planted::is(Bug::ShortTtl) {
+                true => passport.ttl_ms / 1_000,
+                false => passport.ttl_ms,
+            }),
             state: State::Completed(answer.clone()),
         });
         self.cache.file_record(id.clone(), record.clone());

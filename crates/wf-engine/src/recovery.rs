@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering;
 use tokio::time::Instant;
 use wf_core::Command;
+use wf_core::planted::{self, Bug};
 use wf_store::CommitError;
 
 use crate::actor::{Actor, Standing, TICK};
@@ -73,6 +74,9 @@ impl Actor {
             CommitError::Fenced => {
                 self.lose();
                 refuse_all(failed, &lost())
+            }
+            CommitError::Unknown(reason) if planted::is(Bug::UnknownAsFailed) => {
+                refuse_all(failed, &Refusal::Unavailable { reason })
             }
             CommitError::Unknown(_) => {
                 self.lose();

@@ -93,6 +93,14 @@ impl Turn {
         })
     }
 
+    /// Only planted: what changed nothing is answered at once, although it may say what is not yet durable.
+    pub fn release_harmless(&mut self) {
+        let (harmless, others) =
+            std::mem::take(&mut self.items).into_iter().partition(|(_, reply)| reply.changed_nothing());
+        self.items = others;
+        Turn { items: harmless, ..Turn::default() }.release();
+    }
+
     /// Replies leave in the order of arrival. Changes of the clock come back: they wait for what fell due.
     pub fn release(&mut self) -> Vec<(Box<Asked>, Reply)> {
         let mut clock = Vec::new();

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, error, info, warn};
 use wf_core::Millis;
+use wf_core::planted::{self, Bug};
 use wf_core::rows::Text;
 use wf_store::{Claim, Mark, MarkResult, OutboxRow, Store, failpoint};
 
@@ -87,6 +88,10 @@ impl Lane {
         if *stopped.borrow() {
             self.mark(rows.iter().map(|row| self.mark_of(row, MarkResult::Release)).collect()).await;
             return Next::End;
+        }
+        if planted::is(Bug::MarkBeforeShip) {
+            let at = (self.clock)();
+            self.mark(rows.iter().map(|row| self.mark_of(row, MarkResult::Shipped { at })).collect()).await;
         }
         let results = self.ship(&rows).await;
         failpoint::hit("after-ship");

@@ -13,6 +13,7 @@ mod trace;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use wf_core::planted::{self, Bug};
 use wf_core::rows::{Definition, Incident, Job, Scope, Text};
 use wf_core::{Key, Millis, RangeId, Row, RowId, SortKey};
 use wf_idempotency::record::Record;
@@ -59,6 +60,8 @@ pub struct Counts {
 struct Control {
     faults: VecDeque<Fault>,
     counts: Counts,
+    /// Only planted: an epoch and records that it has yet to write.
+    late: (u64, Vec<RecordEntry>),
 }
 
 /// Everything that is durable.
@@ -151,12 +154,30 @@ impl MemoryStore {
             }
             Some(Fault::AfterCommit) | None => (),
         }
-        self.state().commit(batch)?;
+        match planted::is(Bug::RecordOutside) {
+            true => self.commit_without_records(batch)?,
+            false => self.state().commit(batch)?,
+        }
         self.control().counts.applied += 1;
         match fault {
             Some(Fault::AfterCommit) => Err(CommitError::Unknown(ordered())),
             _ => Ok(()),
         }
+    }
+}
+
+impl MemoryStore {
+    /// Only planted: the records follow with the owner's next commit. Who takes the partition before that finds none.
+    fn commit_without_records(&self, batch: &Batch) -> Result<(), CommitError> {
+        let mut state = self.state();
+        state.commit(&Batch { records: Vec::new(), ..batch.clone() })?;
+        let mut control = self.control();
+        let (epoch, late) = std::mem::take(&mut control.late);
+        if epoch == batch.fence.epoch {
+            state.put_records(&late);
+        }
+        control.late = (batch.fence.epoch, batch.records.clone());
+        Ok(())
     }
 }
 

@@ -1,10 +1,12 @@
-//! The books: positions without gap or extra, times that never go back, a chain that can be computed again, a digest that
-//! equals the rows. Next: `bus.rs`.
+//! The books: positions without gap or extra, times that never go back, and the product's own proofs:
+//! the log executed again, the tables summed, the audit's chain. Next: `bus.rs`.
 
 use std::collections::BTreeSet;
 
-use wf_core::{Command, canonical, ids};
-use wf_store::event_id;
+use wf_core::{Command, ids};
+use wf_engine::proof::{self, ProofError, Range};
+use wf_store::memory::MemoryStore;
+use wf_store::{Store, Visit};
 
 use super::history::Logged;
 use super::{Findings, Scene};
@@ -62,29 +64,28 @@ fn derived_id(logged: &Logged) -> Option<String> {
     (derived != logged.id).then(|| format!("the id of {} at {} does not follow from it", logged.verb, logged.position))
 }
 
-/// The chain of the audit, computed again from what is stored.
-pub fn chain(scene: &Scene<'_>) -> Findings {
-    let mut chain = [0_u8; 32];
-    for event in &scene.now.events {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(&chain).update(event_id(PARTITION, event.position, event.n).as_bytes());
-        hasher.update(blake3::hash(event.text.as_bytes()).as_bytes());
-        chain = *hasher.finalize().as_bytes();
+/// The product's own proofs: the log executed again gives the same digest after each command and the same rows at the end,
+/// the tables sum up to the head's digest, and the audit follows from the log.
+pub async fn replay(store: &MemoryStore) -> Findings {
+    match prove(store).await {
+        Ok(wrong) => wrong,
+        Err(error) => vec![error.to_string()],
     }
-    if chain == scene.head.chain { Vec::new() } else { vec!["the audit's chain does not end at its head".to_owned()] }
 }
 
-/// The head's digest equals the sum over the rows.
-pub fn replay(scene: &Scene<'_>) -> Findings {
-    let rows = scene.store.rows().iter().map(canonical::digest_of).fold(0, u128::wrapping_add);
-    let sum = rows.wrapping_add(canonical::digest_of_counters(PARTITION, scene.head.next_counter));
-    let last = scene.store.log().last().map(|entry| entry.digest);
+async fn prove(store: &MemoryStore) -> Result<Findings, ProofError> {
+    let mut tell = |_| Visit::Continue(());
     let mut wrong = Vec::new();
-    if scene.head.digest != sum {
-        wrong.push("the head's digest is not that of the rows".to_owned());
+    let replayed =
+        proof::replay(store.ledger(PARTITION).await?, &MemoryStore::new(), Range::default(), &mut tell).await?;
+    if !replayed.is_identical() {
+        wrong.push(format!("{:.600}", format!("{:?} {:?}", replayed.verdict, replayed.tables)));
     }
-    if last != Some(scene.head.digest) {
-        wrong.push("the digest after the last command is not the head's".to_owned());
+    let tables = proof::verify_tables(&mut *store.ledger(PARTITION).await?, &mut tell)?;
+    if !tables.agrees() {
+        wrong.push(format!("{tables:?}"));
     }
-    wrong
+    let audit = proof::verify_audit(&mut *store.ledger(PARTITION).await?, &mut tell)?;
+    wrong.extend(audit.fault.map(|fault| fault.to_string()));
+    Ok(wrong)
 }

@@ -8,6 +8,9 @@ use super::history::History;
 use super::{Findings, Scene};
 use crate::world::PARTITION;
 
+/// A position and an event's number there.
+type Place = (u64, u32);
+
 const PUBLISHED: [&str; 5] =
     ["instance.started", "instance.completed", "instance.canceled", "job.completed", "incident.created"];
 
@@ -46,7 +49,7 @@ pub fn published(scene: &Scene<'_>) -> Findings {
 
 /// Per instance, first deliveries come in the order of their positions.
 pub fn order(scene: &Scene<'_>) -> Findings {
-    let mut by_key: BTreeMap<u64, Vec<(u64, (u64, u32))>> = BTreeMap::new();
+    let mut by_key: BTreeMap<u64, Vec<(u64, Place)>> = BTreeMap::new();
     for (id, message) in scene.world.broker.messages() {
         if let Some((_, position, n)) = parse_event_id(&id) {
             by_key.entry(message.order_key).or_default().push((message.arrival, (position, n)));

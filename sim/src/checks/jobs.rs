@@ -3,11 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
 use wf_core::rows::Variables;
 use wf_core::{Command, Key, Millis};
 
-use super::history::{Event, History};
+use super::history::{Event, History, key};
 use super::{Findings, Scene};
+use crate::door::Route;
 use crate::facts::Given;
 
 /// Every job and every instance has come to its one end.
@@ -88,6 +90,31 @@ fn follow(held: &mut BTreeMap<Key, Holder>, event: &Event) -> Result<(), String>
         }
         _ => Ok(()),
     }
+}
+
+/// A holder is told that it lost its job only when it did: its time was over by somebody's clock, or the job went on. An owner
+/// that was deposed would know no better.
+pub fn refused_falsely(scene: &Scene<'_>) -> Findings {
+    let mut wrong = Vec::new();
+    for errand in &scene.facts.errands {
+        let Route::Complete(job) = errand.call.route else { continue };
+        let body: Value = serde_json::from_str(&errand.call.body).unwrap_or_default();
+        let lease = key(&body["lease"]);
+        let last = scene.world.history();
+        let refused =
+            errand.answers.iter().filter(|heard| heard.reply.code == "job-lease-lost" && heard.history == last);
+        let false_one = refused.map(|heard| heard.clock_max).find(|clock| is_held(scene.now, job, lease, *clock));
+        wrong.extend(false_one.map(|_| format!("{} was refused although its lease {lease} went on", errand.name)));
+    }
+    wrong
+}
+
+fn is_held(history: &History, job: Key, lease: u64, clock_max: Millis) -> bool {
+    let of_job = || history.events.iter().filter(|event| event.resource == job);
+    let given = of_job().find(|event| event.kind == "job.activated" && event.position == lease);
+    let deadline = given.and_then(|event| event.payload["deadline"].as_i64());
+    let next = of_job().find(|event| event.position > lease && event.kind != "job.step-recorded");
+    deadline.is_some_and(|deadline| clock_max < deadline) && next.is_none_or(|event| event.time > clock_max)
 }
 
 /// One live instance per cart.

@@ -147,7 +147,7 @@ pub fn conflict(scene: &Scene<'_>) -> Findings {
 
 /// Who is told that nothing was done can rely on it; nothing is wrong on our side that was not planted by the storm.
 pub fn truth(scene: &Scene<'_>) -> Findings {
-    let mut wrong = Vec::new();
+    let mut wrong = super::jobs::refused_falsely(scene);
     for errand in scene.facts.errands.iter().filter(|errand| errand.name.starts_with("start unkeyed")) {
         let body: Value = serde_json::from_str(&errand.call.body).unwrap_or_default();
         let order = order_of(&body);

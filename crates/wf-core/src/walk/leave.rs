@@ -9,6 +9,7 @@ use crate::expressions::{Halt, Step};
 use crate::ids::Key;
 use crate::instances::find_definition;
 use crate::messages::StartNext;
+use crate::planted::{self, Bug};
 use crate::rows::{After, Element, IncidentKind, Instance, Phase, RowId, Scope, ScopeState, Text, Unique, Variables};
 
 impl Walk<'_, '_> {
@@ -94,6 +95,9 @@ impl Walk<'_, '_> {
         if flows.len() > 1 {
             let more = flows.len() as u32 - 1;
             self.change_scope(scope, |scope| scope.active = scope.active.saturating_add(more))?;
+        }
+        if planted::is(Bug::MapOrder) && flows.len() > 1 {
+            return planted::in_map_order(flows).iter().try_for_each(|flow| self.follow(here, &[*flow]));
         }
         for flow in flows {
             if let Some(target) = here.process.flow(*flow).map(|flow| flow.target) {

@@ -152,6 +152,7 @@ impl World {
             assert_eq!(changes.next_counter, self.next_counter, "a key without an event");
             return;
         }
+        assert!(!changes.events.is_empty(), "{command:?} changed something that the audit will not know (L6.1)");
         for (id, new) in changes.rows {
             self.replace(id, new);
         }

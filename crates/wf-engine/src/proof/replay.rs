@@ -22,7 +22,7 @@ use crate::loader;
 use crate::options::Chance;
 
 /// Most rows change several times or are gone again before they need the scratch store; a short log never needs it.
-const ROWS_MAX: usize = 200_000;
+const ROWS_MAX: usize = 60_000;
 const CACHE: Limits = Limits { rows_max: 50_000, heads_max: 20_000, head_entries_max: 4_096 };
 /// Loads of one command after which more is loaded at once.
 const LOADS_FEW: usize = 8;
@@ -63,7 +63,8 @@ impl ReplayReport {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     Identical,
-    /// The partition's row stands behind the log's end: the last commands were removed.
+    /// The partition's row stands elsewhere than the log ends: behind it, and the last commands were removed; before it, and
+    /// the row was set back, or commands were added.
     CutOff {
         stands: u64,
     },
@@ -350,7 +351,8 @@ impl<'s> Replay<'s> {
         }
         let stands = standing.fence.new_position;
         let is_whole = stands == self.position;
-        if self.first.is_none() && self.position < stands.min(to) && is_cut_off(stored, self.position)? {
+        let is_short = self.position < stands.min(to) && is_cut_off(stored, self.position)?;
+        if self.first.is_none() && (is_short || self.position > stands) {
             report.verdict = Verdict::CutOff { stands };
             return Ok(report);
         }

@@ -1,8 +1,9 @@
 //! L1: a key, one effect, one answer.
 
 use crate::common::*;
+use std::task::Poll;
 use wf_core::Rejection;
-use wf_engine::{Answered, Ask, OutboxRefusal, Refusal, Request};
+use wf_engine::{Answered, Ask, Options, OutboxRefusal, Refusal, Request};
 
 fn same(first: &Answered, again: &Answered) {
     assert_eq!(first.answer, again.answer, "status, headers and body, byte for byte");
@@ -32,6 +33,54 @@ async fn l1_4_the_same_key_with_another_payload_runs_nothing() {
     same(&first, &world.ask(keyed("k", start("order"))).await.unwrap());
     let left = world.end().await;
     assert_eq!((left.count("instance.started"), left.count("job.activated")), (1, 0));
+}
+
+/// An earlier life answered it; from the second repeat on the door does, whatever the actor is busy with.
+#[tokio::test]
+async fn l1_3_a_repeat_after_a_restart_is_answered_at_the_door() {
+    let world = World::new().await;
+    let request = || keyed("k", start("order"));
+    let first = world.ask(request()).await.unwrap();
+    let world = world.restart().await;
+    same(&first, &world.ask(request()).await.unwrap());
+    world.stage.hold();
+    let busy = world.later(publish("filler", "1", None, 0));
+    // At once: what has to wait for the commit is not answered at the door.
+    let asked = {
+        let mut asking = std::pin::pin!(world.ask(request()));
+        std::future::poll_fn(|context| Poll::Ready(asking.as_mut().poll(context))).await
+    };
+    let Poll::Ready(again) = asked else { panic!("it waits") };
+    same(&first, &again.unwrap());
+    world.stage.release();
+    busy.await.unwrap().unwrap();
+    world.end().await;
+}
+
+/// Repeats that were told to come again do not stay in the mailbox: it would stay full of them.
+#[tokio::test]
+async fn l1_5_a_repeat_that_nobody_waits_for_is_dropped() {
+    let world = World::with(Options { turn_max: 1, ..options() }).await;
+    world.stage.hold();
+    let begun = world.stage.begun();
+    let busy = world.later(publish("filler", "1", None, 0));
+    world.stage.until_begun(begun + 1).await;
+    // The next turn takes this one; the others wait behind it, and not for long.
+    let first = world.later(keyed("k", start("order")));
+    tokio::task::yield_now().await;
+    for _ in 0..3 {
+        let again = world.ask(keyed("k", start("order"))).await;
+        assert!(matches!(again, Err(Refusal::InProgress { .. })), "{again:?}");
+    }
+    world.stage.release();
+    busy.await.unwrap().unwrap();
+    first.await.unwrap().unwrap();
+    let stage = world.stage.clone();
+    assert_eq!(world.end().await.count("instance.started"), 1);
+    let slice = wf_store::Slice { after: None, limit: 10 };
+    let query = wf_store::IdempotencyQuery { tenant: None, since: 0, now: START, slice };
+    let uses = wf_store::Store::idempotency(&*stage.inner, query).await.unwrap();
+    assert_eq!((uses.hits, uses.in_progress), (0, 3));
 }
 
 #[tokio::test]

@@ -29,6 +29,7 @@ pub async fn archive(args: LogArchiveArgs) -> Done {
     }
     // Holds the folder's lock: a server that runs on it must be stopped first.
     let store = SqliteStore::open(options).map_err(|error| Failure::work(format!("failed to {error}")))?;
+    sweep(&args.data, &store).await?;
     let mut ledger = store.ledger(0).await.map_err(Failure::work)?;
     let Some(cut) = cut(&mut *ledger, &args.before)? else {
         return output::print("nothing in the log is older");
@@ -167,6 +168,18 @@ async fn remove(store: &SqliteStore, cut: &Cut) -> Result<usize, Failure> {
             return Ok(removed);
         }
     }
+}
+
+/// What an earlier run had archived and did not come to take away. Its first transaction took them out of the log, and with
+/// them begins the checkpoint; where there is none somebody opened the archive by hand, and the rows are not ours.
+async fn sweep(data: &Path, store: &SqliteStore) -> Done {
+    while let Some(before) = store.archive_begun().await.map_err(Failure::work)? {
+        let is_ours = checkpoint_path(data, before.saturating_sub(1)).is_file();
+        if !is_ours || store.archive_rest(SLICE_ROWS).await.map_err(Failure::work)? == 0 {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Copies a file to where it belongs so that it stands there whole, or not at all, also after a loss of power.

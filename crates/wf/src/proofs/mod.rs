@@ -24,6 +24,9 @@ pub use scratch::FolderScratch;
 
 /// `wf debug replay`
 pub async fn replay(args: ReplayArgs) -> Done {
+    if args.to.is_some_and(|to| args.from.is_some_and(|from| from > to)) {
+        return Err(Failure::usage("--from lies behind --to: nothing would be compared"));
+    }
     let range = Range { from: args.from.unwrap_or(0), to: args.to.unwrap_or(u64::MAX), ..Range::default() };
     let line = match &args.source.data {
         Some(dir) => replay_here(dir, range).await?,

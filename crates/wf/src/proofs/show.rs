@@ -26,8 +26,9 @@ fn replay(report: &ReplayOut) -> String {
         None if report.identical => format!("identical up to position {}", report.position),
         None => match &report.cut_off {
             Some(stands) => format!(
-                "identical up to position {}, where the log ends; the partition stands at {stands}: commands were removed",
-                report.position
+                "identical up to position {}, where the log ends; the partition stands at {stands}: commands were {}",
+                report.position,
+                if is_behind(stands, &report.position) { "removed" } else { "added, or its row was set back" }
             ),
             None => format!("every digest up to position {} is right, the tables are not", report.position),
         },
@@ -48,6 +49,10 @@ fn replay(report: &ReplayOut) -> String {
         text.push_str(&differences(&report.differences));
     }
     text
+}
+
+fn is_behind(stands: &str, position: &str) -> bool {
+    stands.parse::<u64>().ok() > position.parse().ok()
 }
 
 fn divergence(found: &DivergenceOut) -> String {

@@ -97,7 +97,7 @@ async fn proofs_hold(store: &MemoryStore, head: &Head) {
     assert_eq!(audit.fault, None, "the audit");
     let scratch = MemoryStore::new();
     // Mostly in memory, or nearly all of it in the scratch store.
-    let rows_max = if store.rows().len() % 2 == 0 { 3 } else { usize::MAX };
+    let rows_max = if store.rows().len().is_multiple_of(2) { 3 } else { usize::MAX };
     let range = Range { rows_max, ..Range::default() };
     let replayed = replay(ledger, &scratch, range, &mut go_on).await.unwrap();
     assert!(replayed.is_identical(), "the replay: {replayed:#?}");
