@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use wf_core::ids::hex;
+use wf_core::ids::{hash16, hex};
 use wf_core::text::rfc3339;
 use wf_core::{Row, RowId};
 use wf_engine::proof::{AuditReport, Difference, Divergence, Progress, ReplayReport, TablesReport, Verdict};
@@ -226,6 +226,12 @@ fn fields(row: Option<&Row>) -> Vec<(String, String)> {
             _ => (),
         }
     }
+    // Two long files may begin alike.
+    if let Row::Definition(definition) = row
+        && let Some((_, value)) = fields.iter_mut().find(|(name, _)| name == "xml")
+    {
+        *value = format!("{} bytes, {}", definition.xml.len(), hex(&hash16(&[&definition.xml])));
+    }
     fields.iter_mut().for_each(|(_, value)| *value = value.chars().take(VALUE_CHARS_MAX).collect());
     fields
 }
@@ -233,7 +239,23 @@ fn fields(row: Option<&Row>) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wf_core::rows::Timer;
+    use wf_core::rows::{Definition, Timer};
+
+    #[test]
+    fn l2_3_a_changed_file_differs_however_it_begins() {
+        let definition = |end: &str| {
+            let xml = ["<a/>".repeat(1_000).as_bytes(), end.as_bytes()].concat();
+            let (tenant, process_id, resource) = ("t".into(), "p".into(), "p.bpmn".into());
+            let checksum = [0; 16];
+            let xml = xml.into();
+            Row::Definition(
+                Definition { key: 7, tenant, process_id, version: 1, resource, checksum, xml, deployed_at: 0 }.into(),
+            )
+        };
+        let (stored, replayed) = (Some(definition("a")), Some(definition("b")));
+        let out = DifferenceOut::from(&Difference { id: RowId::Definition(7), stored, replayed });
+        assert_eq!(out.fields.iter().map(|field| &*field.field).collect::<Vec<_>>(), ["xml"]);
+    }
 
     #[test]
     fn l2_3_a_difference_names_the_fields() {

@@ -11,7 +11,7 @@ use wf_core::Millis;
 
 use crate::files::{make_dir, put_in_place};
 use crate::migrate;
-use crate::open::{OpenError, STORE_FILE, lock, open_reader};
+use crate::open::{OpenError, PARTIAL, STORE_FILE, lock, open_reader};
 
 /// In a data directory: made by a restore, removed by the operator. Who ships asks for it first.
 pub const PAUSED_FILE: &str = "shipping-paused";
@@ -79,7 +79,7 @@ pub fn restore(from: &Path, dir: &Path) -> Copied<Contents> {
     if let Some(path) = remains.into_iter().find(|path| path.exists()) {
         return Err(CopyError::Exists { path });
     }
-    let (partial, marker) = (beside(&database, ".partial"), dir.join(PAUSED_FILE));
+    let (partial, marker) = (beside(&database, PARTIAL), dir.join(PAUSED_FILE));
     // The marker before the store has its name: no start in between ships.
     let written = std::fs::copy(from, &partial)
         .map_err(failed(from))
@@ -100,7 +100,7 @@ fn remove_unless_done(written: &Copied<Contents>, paths: &[&Path]) {
 
 /// Takes the name, so that nobody else does, for its owner's eyes only: a store holds secrets.
 fn reserve(to: &Path) -> Copied<PathBuf> {
-    let partial = beside(to, ".partial");
+    let partial = beside(to, PARTIAL);
     for path in [to, &partial] {
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         if let Err(source) = made {

@@ -57,6 +57,11 @@ pub enum OpenError {
         dir.display()
     )]
     Older { dir: PathBuf, found: u32, known: u32 },
+    #[error(
+        "use the data directory {}: a restore into it was interrupted: run `wf restore` again, or remove {STORE_FILE}{PARTIAL}",
+        dir.display()
+    )]
+    HalfRestored { dir: PathBuf },
     #[error("read the data directory {}: there is no store in it", dir.display())]
     Nothing { dir: PathBuf },
     #[error("open the store in {}: {source}", dir.display())]
@@ -90,6 +95,10 @@ impl SqliteStore {
         let lock = lock(&dir)?;
         failpoint::hit("after-lock");
         let path = dir.join(STORE_FILE);
+        // An empty store instead of the one that was to be restored would run everything anew.
+        if !path.exists() && dir.join(format!("{STORE_FILE}{PARTIAL}")).exists() {
+            return Err(OpenError::HalfRestored { dir });
+        }
         let failed = |source| OpenError::Sqlite { dir: dir.clone(), source };
         make_private(&path).map_err(|source| OpenError::NotWritable { dir: dir.clone(), source })?;
         let (gauge, grown) = checkpoint::gauge();
@@ -135,6 +144,8 @@ pub fn read_only(dir: &Path) -> Result<SqliteLedger, OpenError> {
 
 /// What a store's file is called in its folder.
 pub const STORE_FILE: &str = "wf.db";
+/// Behind the name of a copy that is not whole yet.
+pub(crate) const PARTIAL: &str = ".partial";
 /// Not more: whenever a page splits out of order, SQLite walks its whole cache at COMMIT (while the database is below
 /// 1 GiB), and measured here a larger one gained nothing above that either.
 const WRITER_CACHE_KIB: i32 = 16 * 1024;

@@ -1,6 +1,6 @@
 //! Backups of a store that is being written, and what comes back from them. What the commands refuse: `e2e`. Next: `logs.rs`.
 
-use wf_store_sqlite::{CopyError, PAUSED_FILE, backup, restore};
+use wf_store_sqlite::{CopyError, OpenError, PAUSED_FILE, backup, restore};
 
 use crate::*;
 
@@ -40,6 +40,23 @@ async fn k8_a_backup_under_load_holds_whole_turns() {
     }
     drop(committed);
     writer.await.unwrap();
+}
+
+/// A server that starts by itself after a restore was killed must not begin with nothing.
+#[tokio::test]
+async fn k8_an_interrupted_restore_is_no_empty_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let first = fence(&store).await;
+    commit(&store, first, 1).await;
+    let file = dir.path().join("backup");
+    backup(dir.path(), &file).unwrap();
+    let killed = tempfile::tempdir().unwrap();
+    std::fs::write(killed.path().join("wf.db.partial"), "half of it").unwrap();
+    assert!(matches!(SqliteStore::open(options(killed.path())), Err(OpenError::HalfRestored { .. })));
+    assert!(!killed.path().join("wf.db").exists());
+    restore(&file, killed.path()).unwrap();
+    drop(open(killed.path()));
 }
 
 /// A store of a newer program is not handed to this one, in either direction.
