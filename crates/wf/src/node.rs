@@ -1,5 +1,6 @@
-//! A node put together: configuration → store → engine → shipper → server. With `backup.rs` the one place that
-//! names a concrete store. It decides nothing about requests. From here the path goes to `wf_server::Server::serve`.
+//! A node put together: configuration → store → engine → shipper → server. With `backup.rs` and `proofs/`, which work on a
+//! store's files, the one place that names a concrete store. It decides nothing about requests. From here the path goes to
+//! `wf_server::Server::serve`.
 
 use std::sync::Arc;
 

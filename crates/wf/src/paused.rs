@@ -1,5 +1,6 @@
 //! A sink that cannot be used while a file stands in the data folder: after a restore the operator looks first.
 //! It knows no reason; `wf restore` makes the file, whoever removes it lets shipping begin.
+//! Next: back to `node.rs`.
 
 use std::future::ready;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,11 @@
 //! The crash matrix: one store that lives through many deaths of its process under load, and checkers at its end over what
 //! clients, provider and receivers saw. CI runs a few lives, `cargo xtask crash` as many as there is time for.
 //! A seed fixes which death follows which and what clients want; when they meet is the machine's own affair.
-//! Next: `crash/world.rs` (what a client knows), `crash/clients.rs` (the load), `crash/check.rs`, `crash/ledger.rs`.
+//! Next: `crash/world.rs` (what a client knows), `crash/clients.rs` (the load), `crash/check.rs`, `crash/counts.rs`.
 
 pub mod check;
 pub mod clients;
-pub mod ledger;
+pub mod counts;
 pub mod world;
 
 use std::os::unix::process::ExitStatusExt;
@@ -21,7 +21,7 @@ use crate::node::{Node, Setup};
 use crate::power::{DATA, Power};
 use crate::receiver::Receiver;
 use crate::{Random, stream};
-use ledger::{ANY_MOMENT, BETWEEN_WRITES, Ledger};
+use counts::{ANY_MOMENT, BETWEEN_WRITES, Counts};
 use world::{Phase, World};
 
 /// What one store is put through.
@@ -60,11 +60,11 @@ const CONFIG: &str = "[idempotency]\nsweep_ms = 100\n\
     [idempotency.routes.\"POST /api/v1/messages\"]\nttl_ms = 1000\n";
 
 /// One store from its making to its end. `Ok`: every checker was content.
-pub fn live(plan: &Plan, ledger: &Ledger) -> Result<(), Broken> {
+pub fn live(plan: &Plan, counts: &Counts) -> Result<(), Broken> {
     let receiver = Receiver::start(|_| 200);
     let nats = plan.with_nats.then(Nats::start);
     let setup = setup(&receiver, nats.as_ref());
-    let world = World::new(ledger, plan.seed);
+    let world = World::new(counts, plan.seed);
     let end = std::thread::scope(|scope| {
         let _over = Over(&world);
         let clients = clients::spawn(scope, &world);
@@ -133,7 +133,7 @@ fn one_loss(power: &Power, setup: &Setup, world: &World, place: usize, random: &
     };
     let has_died = one_death(&setup, world, place, random)?;
     let seed = random.below(u64::MAX);
-    world.ledger.lost(powered.off(Fate::of(seed), seed).map_err(text)?);
+    world.counts.lost(powered.off(Fate::of(seed), seed).map_err(text)?);
     match check::after_loss(&setup).map_err(text)? {
         faults if faults.is_empty() => Ok(has_died),
         faults => Err(faults.into_iter().take(20).collect::<Vec<_>>().join("\n")),
@@ -181,11 +181,11 @@ fn one_death(setup: &Setup, world: &World, place: usize, random: &mut Random) ->
     if place == ANY_MOMENT {
         return any_moment(setup, world, random);
     }
-    let name = world.ledger.name(place);
+    let name = world.counts.name(place);
     let mut node = match setup.try_start() {
         Ok(node) => node,
         Err(ended) if is_abort(ended.status) => {
-            world.ledger.killed(place);
+            world.counts.killed(place);
             return Ok(true);
         }
         Err(ended) => return Err(format!("{name}: the node did not start: {ended:?}")),
@@ -195,7 +195,7 @@ fn one_death(setup: &Setup, world: &World, place: usize, random: &mut Random) ->
     world.part();
     match status {
         Some(status) if is_abort(status) => {
-            world.ledger.killed(place);
+            world.counts.killed(place);
             Ok(true)
         }
         Some(status) if status.success() => Ok(false),
@@ -239,7 +239,7 @@ fn any_moment(setup: &Setup, world: &World, random: &mut Random) -> Result<bool,
     }
     node.kill();
     world.part();
-    world.ledger.killed(ANY_MOMENT);
+    world.counts.killed(ANY_MOMENT);
     Ok(true)
 }
 

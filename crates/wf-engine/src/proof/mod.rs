@@ -1,5 +1,6 @@
 //! Proofs over what is stored, for anybody who does not want to believe: the log executed again (`replay.rs`), the tables
 //! summed (`tables.rs`), the audit's chain computed again (`audit.rs`). They read a ledger and change nothing.
+//! Next: `feed.rs`, by which a replay gets its log.
 
 mod audit;
 mod feed;

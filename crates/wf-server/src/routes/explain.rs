@@ -1,4 +1,5 @@
 //! Why was this dropped, and what became of it? The life of one request, from whichever end somebody has.
+//! Next: `crate::explain`, which follows it.
 
 use axum::extract::{Request, State};
 use axum::response::Response;

@@ -1,5 +1,6 @@
 //! `wf audit export`: one line of JSON per event, in order. Its id is the event's own, whoever exports and however often:
 //! a receiver that keeps ids takes a repeated export for what it is.
+//! Next: `archive.rs`.
 
 use std::path::Path;
 

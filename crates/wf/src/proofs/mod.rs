@@ -1,5 +1,6 @@
 //! Proofs for anybody who does not want to believe: over a data folder, read beside a running server or without one, or by
 //! a server over its own store. Here the two ways meet; what is proven stands in `wf_engine::proof`, how it looks in `show.rs`.
+//! Next: `show.rs`, `scratch.rs`, then `export.rs` and `archive.rs`, which read the same.
 
 mod archive;
 mod export;

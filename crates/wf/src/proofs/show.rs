@@ -1,4 +1,5 @@
 //! What a proof found, in words: one sentence where it holds, the first fault and its surroundings where it does not.
+//! It proves nothing. Next: `export.rs`.
 
 use wf_api::proofs::{AuditProofOut, DifferenceOut, DivergenceOut, ProofLine, ReplayOut, TablesOut};
 

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use e2e::crash::ledger::Ledger;
+use e2e::crash::counts::Counts;
 use e2e::crash::{Broken, Plan, live};
 use e2e::locked;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -21,15 +21,15 @@ fn main() -> ExitCode {
         eprintln!("usage: crash --minutes M [--seed S]");
         return ExitCode::from(2);
     };
-    let ledger = Ledger::default();
-    let broken = soak(Duration::from_secs(60 * minutes), seed, &ledger);
-    println!("{}", ledger.table());
+    let counts = Counts::default();
+    let broken = soak(Duration::from_secs(60 * minutes), seed, &counts);
+    println!("{}", counts.table());
     let figure = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     println!(
         "seed {seed}: {} kills, {} requests, {} repeats answered from what was stored",
-        ledger.kills(),
-        figure(&ledger.requests),
-        figure(&ledger.repeats)
+        counts.kills(),
+        figure(&counts.requests),
+        figure(&counts.repeats)
     );
     broken.iter().for_each(|broken| eprintln!("{broken}"));
     if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -49,7 +49,7 @@ fn read(args: &[String]) -> Option<(u64, u64)> {
 }
 
 /// Lives have seeds from `seed` on; every second one has a broker beside the webhook.
-fn soak(time: Duration, seed: u64, ledger: &Ledger) -> Vec<Broken> {
+fn soak(time: Duration, seed: u64, counts: &Counts) -> Vec<Broken> {
     let (end, next) = (Instant::now() + time, AtomicU64::new(seed));
     let (broken, is_over) = (Mutex::new(Vec::new()), AtomicBool::new(false));
     let bar = progress(time);
@@ -61,7 +61,7 @@ fn soak(time: Duration, seed: u64, ledger: &Ledger) -> Vec<Broken> {
                         let seed = next.fetch_add(1, Ordering::Relaxed);
                         let with_nats = seed.is_multiple_of(2);
                         let plan = Plan { seed, deaths: DEATHS_OF_A_LIFE, with_nats, power: None, end: Some(end) };
-                        if let Err(found) = live(&plan, ledger) {
+                        if let Err(found) = live(&plan, counts) {
                             is_over.store(true, Ordering::Relaxed);
                             locked(&broken).push(found);
                         }
@@ -70,7 +70,7 @@ fn soak(time: Duration, seed: u64, ledger: &Ledger) -> Vec<Broken> {
             })
             .collect();
         while stores.iter().any(|store| !store.is_finished()) {
-            show(&bar, ledger);
+            show(&bar, counts);
             std::thread::park_timeout(Duration::from_millis(200));
         }
     });
@@ -85,9 +85,9 @@ fn progress(time: Duration) -> ProgressBar {
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-fn show(bar: &ProgressBar, ledger: &Ledger) {
+fn show(bar: &ProgressBar, counts: &Counts) {
     let figure = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    let (repeats, requests) = (figure(&ledger.repeats), figure(&ledger.requests));
+    let (repeats, requests) = (figure(&counts.repeats), figure(&counts.requests));
     bar.set_position(bar.elapsed().as_secs());
-    bar.set_message(format!("{} kills, {repeats} repeats, {requests} requests", ledger.kills()));
+    bar.set_message(format!("{} kills, {repeats} repeats, {requests} requests", counts.kills()));
 }

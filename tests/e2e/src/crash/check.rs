@@ -160,7 +160,7 @@ fn once(world: &World, events: &Events) -> Vec<String> {
     if ids != told {
         faults.push(format!("{} message ids were published, clients know of {}", ids.len(), told.len()));
     }
-    if world.ledger.kills() > 0 && orders.is_empty() {
+    if world.counts.kills() > 0 && orders.is_empty() {
         faults.push("no order came through: that was no load".to_owned());
     }
     faults

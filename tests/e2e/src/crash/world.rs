@@ -13,7 +13,7 @@ use crate::http::Answer;
 use crate::provider::Provider;
 use crate::{Random, locked, pause};
 
-use super::ledger::Ledger;
+use super::counts::Counts;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
@@ -33,7 +33,7 @@ pub struct Order {
 }
 
 pub struct World<'a> {
-    pub ledger: &'a Ledger,
+    pub counts: &'a Counts,
     pub seed: u64,
     pub provider: Provider,
     /// Instance → what the provider calls its charge.
@@ -53,9 +53,9 @@ pub struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    pub fn new(ledger: &'a Ledger, seed: u64) -> World<'a> {
+    pub fn new(counts: &'a Counts, seed: u64) -> World<'a> {
         World {
-            ledger,
+            counts,
             seed,
             provider: Provider::start(),
             receipts: Mutex::default(),
@@ -136,7 +136,7 @@ impl<'a> World<'a> {
         let way = random.below(8);
         let copies = if way == 0 { 2 } else { 1 };
         let sent: Vec<_> = (0..copies).filter_map(|_| call.begin().ok()).collect();
-        sent.iter().for_each(|_| self.ledger.sent());
+        sent.iter().for_each(|_| self.counts.sent());
         if sent.is_empty() {
             pause();
         }
@@ -152,7 +152,7 @@ impl<'a> World<'a> {
                 }
                 Ok(_) => (),
                 Err(_) => {
-                    self.ledger.cut_off(place);
+                    self.counts.cut_off(place);
                     *cut = Some(place);
                 }
             }
@@ -163,8 +163,8 @@ impl<'a> World<'a> {
     fn count(&self, answer: &Answer, cut_off_at: Option<usize>) {
         let is_repeat = answer.is_replay() || answer.text().contains("\"duplicate\":true");
         if is_repeat {
-            self.ledger.repeated();
-            cut_off_at.into_iter().for_each(|place| self.ledger.replayed(place));
+            self.counts.repeated();
+            cut_off_at.into_iter().for_each(|place| self.counts.replayed(place));
         }
         *locked(&self.answers) += 1;
         self.answered.notify_all();

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use e2e::crash::ledger::Ledger;
+use e2e::crash::counts::Counts;
 use e2e::crash::{Plan, live, seed_or};
 use wf_store::failpoint::PLACES;
 
@@ -21,14 +21,14 @@ fn l1_6_k8_a_hundred_deaths_with_a_broker_too() {
 }
 
 fn a_hundred_deaths(seed: u64, with_nats: bool) {
-    let ledger = Ledger::default();
+    let counts = Counts::default();
     let plan = Plan { seed: seed_or(seed), deaths: DEATHS, with_nats, power: None, end: None };
-    if let Err(broken) = live(&plan, &ledger) {
+    if let Err(broken) = live(&plan, &counts) {
         panic!("{broken}");
     }
-    println!("{}", ledger.table());
-    assert_eq!(ledger.spared(), Vec::<&str>::new(), "nobody died there");
-    assert!(ledger.lines().iter().any(|line| line.replays > 0), "no request was cut off and repeated: no load");
+    println!("{}", counts.table());
+    assert_eq!(counts.spared(), Vec::<&str>::new(), "nobody died there");
+    assert!(counts.lines().iter().any(|line| line.replays > 0), "no request was cut off and repeated: no load");
 }
 
 /// A failpoint that is put into the code and not into the list would be forgotten by the matrix, and the other way round.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use e2e::api::Api;
 use e2e::crash::check::whole;
-use e2e::crash::ledger::Ledger;
+use e2e::crash::counts::Counts;
 use e2e::crash::{Plan, live, seed_or};
 use e2e::models::one_task;
 use e2e::node::{Setup, run, wf};
@@ -22,15 +22,15 @@ const NORMAL: &str = "[sqlite]\ndurability = \"normal\"";
 /// At the places of the crash matrix, under the same load, with the same checkers.
 #[test]
 fn l1_6_k8_thirty_losses_of_power_lose_nothing_that_was_answered() {
-    let ledger = Ledger::default();
+    let counts = Counts::default();
     let plan = Plan { seed: seed_or(0x0FF), deaths: LOSSES, with_nats: false, power: Some(Power::new()), end: None };
-    if let Err(broken) = live(&plan, &ledger) {
+    if let Err(broken) = live(&plan, &counts) {
         panic!("{broken}");
     }
     let figure = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    println!("{} losses, {} writes at stake", figure(&ledger.losses), figure(&ledger.unsynced));
-    assert!(figure(&ledger.losses) >= LOSSES);
-    assert!(figure(&ledger.unsynced) > LOSSES, "nothing was at stake");
+    println!("{} losses, {} writes at stake", figure(&counts.losses), figure(&counts.unsynced));
+    assert!(figure(&counts.losses) >= LOSSES);
+    assert!(figure(&counts.unsynced) > LOSSES, "nothing was at stake");
 }
 
 /// Its folder and its files have names that no sync of a file keeps.
@@ -102,9 +102,9 @@ fn answered(api: &Api) {
 /// The checkers notice a disk that confirms and forgets.
 #[test]
 fn s1_a_disk_that_lies_is_caught() {
-    let ledger = Ledger::default();
+    let counts = Counts::default();
     let plan = Plan { seed: 3, deaths: 12, with_nats: false, power: Some(Power::that_lies()), end: None };
-    let broken = live(&plan, &ledger).expect_err("lost work went unnoticed");
+    let broken = live(&plan, &counts).expect_err("lost work went unnoticed");
     assert!(!broken.faults.is_empty());
     std::fs::remove_dir_all(&broken.folder).unwrap();
 }

@@ -1,4 +1,5 @@
 //! What is counted over all lives, per place of death. It judges nothing.
+//! Next: back to `crash.rs`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +12,7 @@ pub const ANY_MOMENT: usize = PLACES.len();
 pub const BETWEEN_WRITES: usize = PLACES.len() + 1;
 
 #[derive(Debug)]
-pub struct Ledger {
+pub struct Counts {
     pub requests: AtomicU64,
     /// Answers that were stored ones, or said that it had been done before.
     pub repeats: AtomicU64,
@@ -39,11 +40,11 @@ pub struct Line {
     pub replays: u64,
 }
 
-impl Default for Ledger {
-    fn default() -> Ledger {
+impl Default for Counts {
+    fn default() -> Counts {
         let places = (0..=BETWEEN_WRITES).map(|_| Place::default()).collect();
         let zero = || AtomicU64::new(0);
-        Ledger { requests: zero(), repeats: zero(), losses: zero(), unsynced: zero(), places }
+        Counts { requests: zero(), repeats: zero(), losses: zero(), unsynced: zero(), places }
     }
 }
 
@@ -51,7 +52,7 @@ fn add(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-impl Ledger {
+impl Counts {
     pub fn sent(&self) {
         add(&self.requests);
     }
