@@ -213,3 +213,43 @@ fn write(written: &mut Written, command: &Command, events: &[&Event], root_of: &
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn event(kind: &str, actor: &str, time: Millis) -> Event {
+        Event {
+            position: time as u64,
+            n: 1,
+            time,
+            actor: actor.to_owned(),
+            kind: kind.to_owned(),
+            resource: 7,
+            root: 1,
+            payload: json!({"worker": actor, "deadline": time + 10}),
+            text: String::new(),
+        }
+    }
+
+    /// L3.1: what may follow an activation by `a` at 0, whose lease lasts until 10.
+    #[test]
+    fn l3_1_only_the_holder_in_time_ends_a_lease() {
+        for (kind, actor, time, is_right) in [
+            ("job.completed", "a", 9, true),
+            ("job.completed", "a", 10, false),
+            ("job.completed", "b", 5, false),
+            ("job.failed", "b", 5, false),
+            ("job.activated", "b", 5, false),
+            ("job.lease-expired", "engine", 10, true),
+            ("job.lease-expired", "engine", 9, false),
+            ("job.canceled", "engine", 5, true),
+        ] {
+            let mut held = BTreeMap::new();
+            assert_eq!(follow(&mut held, &event("job.activated", "a", 0)), Ok(()));
+            assert_eq!(follow(&mut held, &event(kind, actor, time)).is_ok(), is_right, "{kind} by {actor} at {time}");
+        }
+        assert!(follow(&mut BTreeMap::new(), &event("job.completed", "a", 1)).is_err(), "nobody holds it");
+    }
+}

@@ -23,6 +23,8 @@ pub enum ProofError {
          (in `checkpoints/` of the folder in which the log was archived: copy it)"
     )]
     NoCheckpoint { first: u64, have: String },
+    #[error("the checkpoint at position {position} does not sum up to its own digest: it was changed")]
+    BadCheckpoint { position: u64 },
     #[error("no command stands in that range: the replay began behind position {base} and ended at {last}")]
     Nothing { base: u64, last: u64 },
     #[error("the replay's own store: {0}")]

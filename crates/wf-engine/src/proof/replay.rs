@@ -9,7 +9,7 @@ use wf_core::draft::Changes;
 use wf_core::rows::Text;
 use wf_core::{Command, Context, Draft, Event, Millis, Stop, decide};
 use wf_store::codec::events_to_json;
-use wf_store::{Batch, CommitError, Fence, Head, Later, Ledger, LogRow, Needs, Opened, Store, StoreError};
+use wf_store::{Batch, CommitError, Fence, Head, Later, Ledger, LogRow, Needs, Opened, Store, StoreError, Visit};
 
 use super::audit::follows;
 use super::feed::{Feed, Step};
@@ -149,6 +149,9 @@ async fn run<'s>(
     let opened = scratch.open(standing.fence.partition).await?;
     let base = opened.fence.old_position;
     check_begin(&mut *ledger, base)?;
+    if base > 0 {
+        check_base(scratch, opened.fence.partition).await?;
+    }
     let all = ledger.count_log(base + 1)?;
     let feed = Feed::start(ledger, base + 1, range.to)?;
     let mut replay = Replay::new(scratch, &opened, range);
@@ -162,6 +165,13 @@ async fn run<'s>(
     let mut stored = feed.end()?;
     let report = replay.finish(&mut *stored, base, range.to, tell).await?;
     Ok((report, replay))
+}
+
+/// A replay on top of rows that are not what they were would prove nothing.
+async fn check_base(scratch: &dyn Store, partition: u16) -> Result<(), ProofError> {
+    let mut rows = scratch.ledger(partition).await?;
+    let report = tables::verify_tables(&mut *rows, &mut |_| Visit::Continue(()))?;
+    if report.agrees() { Ok(()) } else { Err(ProofError::BadCheckpoint { position: report.position }) }
 }
 
 /// What is archived cannot be executed: the replay must begin behind it.

@@ -1,6 +1,8 @@
 //! L2.3 and L6.2: what the proofs find when somebody has changed the store behind the engine's back. That they find nothing
 //! where nobody has stands at the end of every other test (`common/whole.rs`).
 
+use std::sync::Arc;
+
 use crate::common::book::Book;
 use crate::common::whole::go_on;
 use crate::common::*;
@@ -201,6 +203,18 @@ async fn l2_3_a_replay_begins_at_a_checkpoint() {
     book.log.drain(..at);
     let report = replay(book.ledger(), &checkpoint, Range::default(), &mut go_on).await.unwrap();
     assert_eq!((report.is_identical(), report.base, report.commands), (true, base, book.log.len() as u64));
+    let forged = MemoryStore::new();
+    let rows = checkpoint.rows();
+    let change = |row: &Row| Change { id: row.id(), existed: false, new: Some(row.clone()) };
+    let opened = (forged.open(1).await.unwrap(), checkpoint.open(1).await.unwrap());
+    let fence = Fence { new_position: opened.1.fence.new_position, ..opened.0.fence };
+    // All rows but one.
+    let rows = rows.iter().skip(1).map(change).collect();
+    forged.commit(Arc::new(Batch { fence, head: opened.1.head, rows, ..Batch::default() })).await.unwrap();
+    let begin = book.log[0].position;
+    let behind = Range { from: begin, ..Range::default() };
+    let error = replay(book.ledger(), &forged, behind, &mut go_on).await.unwrap_err();
+    assert!(matches!(error, ProofError::BadCheckpoint { .. }), "{error}");
     let nothing = MemoryStore::new();
     let error = replay(book.ledger(), &nothing, Range::default(), &mut go_on).await.unwrap_err();
     assert!(matches!(error, ProofError::NoCheckpoint { first, .. } if first == book.log[0].position), "{error}");
