@@ -347,12 +347,6 @@ BEGIN
     SELECT raise(ABORT, 'audit_log is append-only');
 END;
 
-CREATE TRIGGER audit_log_no_delete BEFORE DELETE ON audit_log
-WHEN old.position >= coalesce((SELECT value FROM meta WHERE name = 'archive_before'), 0)
-BEGIN
-    SELECT raise(ABORT, 'audit_log is append-only');
-END;
-
 CREATE TRIGGER audit_log_no_replace BEFORE INSERT ON audit_log
 WHEN EXISTS (SELECT 1 FROM audit_log WHERE position = new.position)
 BEGIN
@@ -405,3 +399,8 @@ SELECT position || '-' || n || '-' || sink AS id,
        iif(shipped_at = 0, NULL, strftime('%Y-%m-%dT%H:%M:%fZ', shipped_at / 1000.0, 'unixepoch')) AS shipped_at,
        CAST(envelope AS TEXT) AS envelope
 FROM outbox;
+
+CREATE TRIGGER audit_log_no_delete BEFORE DELETE ON audit_log
+BEGIN
+    SELECT raise(ABORT, 'audit_log is append-only');
+END;

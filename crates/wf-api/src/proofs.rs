@@ -38,12 +38,14 @@ pub struct ProgressOut {
 pub struct ReplayOut {
     pub identical: bool,
     pub commands: u64,
+    /// Those of them that lie in the range asked for.
+    pub compared: u64,
     /// 0, or the position of the checkpoint at which the replay began.
     pub base: String,
     pub position: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub divergence: Option<DivergenceOut>,
-    /// Where the partition stands, if the log ends before it: its last commands were removed.
+    /// Where the partition stands, if the log ends before it (its last commands were removed) or behind it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_off: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,6 +135,7 @@ impl From<&ReplayReport> for ReplayOut {
             cut_off,
             identical: report.is_identical(),
             commands: report.commands,
+            compared: report.compared,
             base: report.base.to_string(),
             position: report.position.to_string(),
             divergence,

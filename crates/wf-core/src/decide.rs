@@ -1,13 +1,10 @@
 //! The table of verbs: one command on one draft. Everything that it causes inside the partition happens here and now.
 //! It decides and changes rows only; who asked, records and commits are the engine's. Next: the file of the verb's noun, then `walk/`.
 
-use std::sync::Arc;
-
 use crate::command::{Command, Context};
 use crate::draft::{Draft, Run};
 use crate::ids::Key;
-use crate::outcome::{Noun, Outcome, Rejection};
-use crate::rows::{Instance, RowId, Scope, ScopeState};
+use crate::outcome::Outcome;
 use crate::walk::Walk;
 use crate::{deploy, incidents, instances, jobs, messages, upkeep};
 
@@ -77,22 +74,5 @@ fn dispatch(walk: &mut Walk<'_, '_>, command: &Command) -> Run<Pending> {
         }
         Command::ResolveIncident { incident, retries } => Ok(incidents::resolve(walk, *incident, *retries)?.into()),
         own => Ok(upkeep::own(walk, own)?.into()),
-    }
-}
-
-/// The root scope and its instance, if it is the tenant's.
-pub(crate) fn instance_of(walk: &Walk<'_, '_>, key: Key) -> Run<(Arc<Scope>, Arc<Instance>)> {
-    let root = walk.draft.get::<Scope>(&RowId::Scope(key))?;
-    let found = root.and_then(|root| root.instance.clone().map(|instance| (root, instance)));
-    let found = found.filter(|(_, instance)| instance.tenant == walk.context.tenant);
-    found.ok_or_else(|| Rejection::NotFound(Noun::Instance).into())
-}
-
-/// The instance, if it is the tenant's and alive.
-pub(crate) fn live_instance(walk: &Walk<'_, '_>, key: Key) -> Run<(Arc<Scope>, Arc<Instance>)> {
-    let (root, instance) = instance_of(walk, key)?;
-    match root.state {
-        ScopeState::Active => Ok((root, instance)),
-        _ => Err(Rejection::InstanceFinished.into()),
     }
 }

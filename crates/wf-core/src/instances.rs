@@ -5,7 +5,6 @@ use std::sync::Arc;
 use wf_model::{ElementIdx, Kind, Process, ROOT};
 
 use crate::command::{Context, UniqueOn};
-use crate::decide::{instance_of, live_instance};
 use crate::draft::Run;
 use crate::event::What;
 use crate::ids::{self, Key};
@@ -218,4 +217,21 @@ fn find_element(walk: &Walk<'_, '_>, scope: Key, wanted: Key) -> Run<Option<Arc<
         after = Some(sort);
     }
     Ok(None)
+}
+
+/// The root scope and its instance, if it is the tenant's.
+fn instance_of(walk: &Walk<'_, '_>, key: Key) -> Run<(Arc<Scope>, Arc<Instance>)> {
+    let root = walk.draft.get::<Scope>(&RowId::Scope(key))?;
+    let found = root.and_then(|root| root.instance.clone().map(|instance| (root, instance)));
+    let found = found.filter(|(_, instance)| instance.tenant == walk.context.tenant);
+    found.ok_or_else(|| Rejection::NotFound(Noun::Instance).into())
+}
+
+/// The instance, if it is the tenant's and alive.
+fn live_instance(walk: &Walk<'_, '_>, key: Key) -> Run<(Arc<Scope>, Arc<Instance>)> {
+    let (root, instance) = instance_of(walk, key)?;
+    match root.state {
+        ScopeState::Active => Ok((root, instance)),
+        _ => Err(Rejection::InstanceFinished.into()),
+    }
 }

@@ -16,11 +16,12 @@ use wf_core::planted::{self, Bug};
 use wf_store::{Batch, CommitError, Opened, failpoint};
 
 use crate::due::Place;
-use crate::engine::{End, EngineError, Shared};
+use crate::engine::EngineError;
 use crate::envelope::{Asked, Envelope, Reply};
 use crate::options::Options;
 use crate::partition::Partition;
 use crate::polls::Polls;
+use crate::shared::{End, Shared};
 use crate::stats;
 use crate::turn::Turn;
 
@@ -59,10 +60,10 @@ pub struct Actor {
     pub(crate) is_purging: bool,
     /// After a failure own work, and taking the partition again, wait until then.
     pub(crate) retry_from: Instant,
-    sweeping: Option<JoinHandle<()>>,
-    next_sweep: Instant,
+    pub(crate) sweeping: Option<JoinHandle<()>>,
+    pub(crate) next_sweep: Instant,
     pub(crate) next_flush: Instant,
-    next_look: Instant,
+    pub(crate) next_look: Instant,
     pub(crate) is_closing: bool,
     is_drained: bool,
 }
@@ -185,10 +186,7 @@ impl Actor {
             }
         }
         self.shared.ready.store(false, Ordering::Release);
-        if let Some(sweeping) = self.sweeping.take() {
-            sweeping.abort();
-            let _ = sweeping.await;
-        }
+        self.stop_sweeping().await;
     }
 
     fn close(&mut self) {
@@ -252,39 +250,6 @@ impl Actor {
         }
     }
 
-    fn flush_tally(&mut self) {
-        let now = Instant::now();
-        let is_time = now >= self.next_flush || self.is_closing || !self.turn.is_empty();
-        if !self.turn.is_alone && is_time && !self.shared.tally.is_empty() {
-            self.turn.tallied.extend(self.shared.tally.take());
-            self.next_flush = now + TICK;
-        }
-    }
-
-    fn end_polls(&mut self) {
-        let now = Instant::now();
-        if now >= self.next_look {
-            self.polls.drop_gone();
-            self.next_look = now + TICK;
-        }
-        if !self.turn.is_alone {
-            for asked in self.polls.take_over(now) {
-                self.answer_empty(asked);
-            }
-        }
-    }
-
-    fn sweep_now_and_then(&mut self) {
-        let is_sweeping = self.sweeping.as_ref().is_some_and(|sweep| !sweep.is_finished());
-        if Instant::now() < self.next_sweep || self.is_closing || is_sweeping {
-            return;
-        }
-        self.next_sweep = Instant::now() + Duration::from_millis(self.options.sweep_ms);
-        self.is_purging = true;
-        let (store, now) = (self.shared.store.clone(), self.partition.committed_time());
-        self.sweeping = Some(tokio::spawn(async move { sweep(&*store, now).await }));
-    }
-
     /// `false`: the turn failed, and that must be dealt with before anything else.
     async fn commit_or_release(&mut self) -> bool {
         if self.committing.is_some() {
@@ -344,15 +309,7 @@ impl Actor {
         self.committing = Some(Committing { turn, batch, begun: Instant::now(), task });
     }
 
-    /// Without requests nothing else would tell that the store works again.
-    fn probe_if_needed(&mut self) {
-        let may_probe = self.standing == Standing::Open && !self.is_ready() && !self.is_closing;
-        if may_probe && self.turn.is_empty() && Instant::now() >= self.retry_from {
-            self.turn.is_probe = true;
-        }
-    }
-
-    fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         self.shared.ready.load(Ordering::Acquire)
     }
 
@@ -428,30 +385,5 @@ async fn committed(committing: &mut Option<Committing>) -> Result<(), CommitErro
             let joined = (&mut committing.task).await;
             joined.unwrap_or_else(|panic| Err(CommitError::Unknown(panic.to_string())))
         }
-    }
-}
-
-/// Rows that the store drops in one transaction.
-const SWEEP_ROWS_MAX: usize = 10_000;
-
-/// What expires faster than one slice a minute must not pile up.
-async fn sweep(store: &dyn wf_store::Store, now: wf_core::Millis) {
-    loop {
-        match store.sweep(now, SWEEP_ROWS_MAX).await {
-            Ok(dropped) => {
-                metrics::counter!("wf_key_store_swept_total").increment(dropped as u64);
-                if dropped < SWEEP_ROWS_MAX {
-                    break;
-                }
-            }
-            Err(error) => {
-                tracing::warn!(%error, "failed to sweep expired records");
-                break;
-            }
-        }
-        tokio::task::yield_now().await;
-    }
-    if let Err(error) = store.idle().await {
-        tracing::warn!(%error, "failed to move the write-ahead log");
     }
 }

@@ -2,10 +2,10 @@
 //! Next: `actor.rs`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use wf_core::Millis;
 use wf_idempotency::decide::{Policy, Verdict};
@@ -13,13 +13,12 @@ use wf_idempotency::record::Answer;
 use wf_store::{RecordId, Store, StoreError, SuppressedKind, failpoint};
 
 use crate::actor::{self, Actor, Running};
-use crate::clock::Clock;
 use crate::envelope::{Asked, Envelope, Reply};
-use crate::inflight::{InFlight, Visit};
-use crate::options::{Chance, Options};
-use crate::replays::Replays;
+use crate::inflight::Visit;
+use crate::options::Options;
 use crate::request::{Answered, Passport, Refusal, Render, Request};
-use crate::suppressed::{Note, Tally};
+use crate::shared::Shared;
+use crate::suppressed::Note;
 
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -38,49 +37,6 @@ pub struct Engine {
     mailbox: mpsc::Sender<Envelope>,
 }
 
-/// What doors and actor both see.
-pub struct Shared {
-    pub partition: u16,
-    pub store: Arc<dyn Store>,
-    pub clock: Clock,
-    pub chance: Chance,
-    pub replays: Replays,
-    pub tally: Tally,
-    pub outbox_filled: Notify,
-    pub ready: AtomicBool,
-    /// Command time of the last committed turn: the doors' time never stands behind it.
-    pub last_time: AtomicI64,
-    pub stopping: Notify,
-    pub end: Arc<End>,
-    in_flight: InFlight,
-    wait_ms: u64,
-    mailbox_max: usize,
-}
-
-/// The actor's end. It holds no store: who hears of it may open the store again.
-#[derive(Default)]
-pub struct End {
-    has_come: AtomicBool,
-    coming: Notify,
-}
-
-impl End {
-    pub fn tell(&self) {
-        self.has_come.store(true, Ordering::Release);
-        self.coming.notify_waiters();
-    }
-
-    async fn wait(&self) {
-        while !self.has_come.load(Ordering::Acquire) {
-            let coming = self.coming.notified();
-            if self.has_come.load(Ordering::Acquire) {
-                break;
-            }
-            coming.await;
-        }
-    }
-}
-
 impl Engine {
     /// Takes the partition and starts its actor on a thread of its own. Ready when this returns.
     pub async fn open(store: Arc<dyn Store>, options: Options) -> Result<Engine, EngineError> {
@@ -96,22 +52,7 @@ impl Engine {
     ) -> Result<Engine, EngineError> {
         let opened = store.open(options.partition).await?;
         failpoint::hit("after-take");
-        let shared = Arc::new(Shared {
-            partition: options.partition,
-            clock: Clock::new(options.clock.clone(), opened.head.clock, opened.head.last_time),
-            last_time: AtomicI64::new(opened.head.last_time),
-            chance: options.chance.clone(),
-            store,
-            replays: Replays::new(),
-            tally: Tally::default(),
-            outbox_filled: Notify::new(),
-            ready: AtomicBool::new(false),
-            stopping: Notify::new(),
-            end: Arc::new(End::default()),
-            in_flight: InFlight::default(),
-            wait_ms: options.wait_ms,
-            mailbox_max: options.mailbox_max,
-        });
+        let shared = Arc::new(Shared::new(store, &opened, &options));
         let (mailbox, envelopes) = mpsc::channel(options.mailbox_max);
         let actor = Actor::new(shared.clone(), opened, envelopes, options);
         actor::start(actor, run).await?;

@@ -4,6 +4,7 @@
 pub mod request;
 
 mod engine;
+mod shared;
 pub mod options;
 
 mod envelope;
@@ -11,6 +12,7 @@ mod actor;
 mod intake;
 mod partition;
 mod decided;
+mod outbox_retry;
 mod advance;
 mod chain;
 mod publish;
@@ -25,6 +27,7 @@ mod cache_tests;
 
 mod own_work;
 mod due;
+mod chores;
 mod recovery;
 mod polls;
 

@@ -9,14 +9,14 @@ use wf_core::rows::Text;
 use wf_core::{Command, Context, Millis, Need, Outcome, RangeId, RowId, draft::Base, ids};
 use wf_idempotency::decide::{Policy, Verdict};
 use wf_idempotency::record::{Answer, Record, State};
-use wf_store::{Fence, Head, LogEntry, Needs, Opened, OutboxState, RecordEntry, RecordId, SuppressedKind, TestClock};
+use wf_store::{Fence, Head, LogEntry, Needs, Opened, RecordEntry, RecordId, SuppressedKind, TestClock};
 
 use crate::advance::{advance, head_of};
 use crate::cache::Cache;
 use crate::decided::{self, Actor, Around, Decided, Filing, request_id};
 use crate::envelope::{Asked, Own, Reply};
 use crate::options::{Chance, Options, SinkRule};
-use crate::request::{Answered, Ask, OutboxRefusal, Passport, Refusal, Request};
+use crate::request::{Answered, Ask, Passport, Refusal, Request};
 use crate::suppressed::{Note, note_repeats};
 use crate::turn::Turn;
 
@@ -31,7 +31,7 @@ pub struct Partition {
     committed: Working,
     /// Where the turn at hand stands.
     working: Working,
-    sinks: Vec<SinkRule>,
+    pub(crate) sinks: Vec<SinkRule>,
     source: Text,
     inspect: Option<fn(&Command)>,
     chance: Chance,
@@ -300,7 +300,7 @@ impl Partition {
     }
 
     /// The answer is stored in the same transaction as the effect.
-    fn file_record(
+    pub(crate) fn file_record(
         &mut self,
         asked: &Asked,
         passport: &Passport,
@@ -322,48 +322,6 @@ impl Partition {
         self.cache.file_record(id.clone(), record.clone());
         turn.records.push(RecordEntry { id, key_hash: passport.key_hash, route: passport.route, record });
         Reply::Answered(Answered { answer, replayed: false })
-    }
-
-    fn retry_outbox(
-        &mut self,
-        asked: &Asked,
-        id: &wf_store::OutboxId,
-        force: bool,
-        turn: &mut Turn,
-        now: Millis,
-    ) -> Result<Executed, Needs> {
-        let Some(row) = self.cache.outbox(id) else {
-            return Err(Needs { outbox: [id.clone()].into(), ..Needs::default() });
-        };
-        let row = row.filter(|row| row.entry.tenant == asked.request.tenant);
-        let is_late = |row: &wf_store::OutboxRow| match row.state {
-            OutboxState::Shipped => self.is_past_window(&id.sink, row.shipped_at, now),
-            // An attempt may have arrived although its answer was lost; when it was is not kept, so its oldest time counts.
-            OutboxState::Dead => row.attempts > 0 && self.is_past_window(&id.sink, row.entry.created_at, now),
-            OutboxState::Pending => false,
-        };
-        let refusal = match row {
-            None => Some(OutboxRefusal::NotFound),
-            Some(row) if !force && is_late(row) => Some(OutboxRefusal::PastWindow),
-            Some(_) => None,
-        };
-        if let Some(refusal) = refusal {
-            return Ok(Executed::Reply(Reply::Refused(Refusal::Outbox(refusal))));
-        }
-        let outcome = Outcome::Done { applied: true };
-        let passport = asked.request.passport.as_ref();
-        let answer = passport.map(|_| (asked.request.render)(&outcome));
-        turn.outbox_retries.push(id.clone());
-        Ok(Executed::Reply(match (answer, passport) {
-            (Some(answer), Some(passport)) => self.file_record(asked, passport, answer, turn, now),
-            _ => Reply::Outcome(outcome),
-        }))
-    }
-
-    /// The broker may have forgotten the id: a repeat would be a second message.
-    fn is_past_window(&self, sink: &str, shipped_at: Millis, now: Millis) -> bool {
-        let rule = self.sinks.iter().find(|rule| &*rule.name == sink);
-        rule.is_none_or(|rule| now.saturating_sub(shipped_at) >= rule.window_ms)
     }
 
     /// One of the engine's own commands. Known ids are dropped before anything is done.

@@ -6,15 +6,18 @@ FROM partition
 ORDER BY id
 LIMIT 1;
 
+-- What an interrupted archiving has not taken away yet is out of the log all the same.
 -- name: scan_log
 SELECT position, id, time, tenant, verb, payload, digest
 FROM command_log
-WHERE position >= ?1
+WHERE position >= max(?1, coalesce((SELECT value FROM meta WHERE name = 'archive_before'), 0))
 ORDER BY position
 LIMIT ?2;
 
 -- name: count_log
-SELECT count(*) FROM command_log WHERE position >= ?1;
+SELECT count(*)
+FROM command_log
+WHERE position >= max(?1, coalesce((SELECT value FROM meta WHERE name = 'archive_before'), 0));
 
 -- name: read_audit
 SELECT position, time, tenant, actor, events, count, chain
@@ -27,6 +30,12 @@ LIMIT ?2;
 -- name: open_archive
 INSERT INTO meta (name, value) VALUES ('archive_before', ?1)
 ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value);
+
+-- Where the log begins, if there are rows below that an interrupted archiving has left behind.
+-- name: archive_begun
+SELECT value
+FROM meta
+WHERE name = 'archive_before' AND EXISTS (SELECT 1 FROM command_log WHERE position < value);
 
 -- The one statement that takes commands out of the log; never at or behind the position of `open_archive`.
 -- name: archive_log

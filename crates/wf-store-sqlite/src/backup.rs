@@ -1,7 +1,7 @@
 //! The store as one file, and a store from such a file. What is handed over was checked and is on the disk.
 //! It knows files and pragmas, and of the rows only what tells one backup from another. Next: `open.rs`.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags};
 use wf_core::Millis;
 
+use crate::files::{make_dir, put_in_place};
 use crate::migrate;
-use crate::open::{FILE, OpenError, lock, make_dir};
-use crate::writer::wait_for_lock;
+use crate::open::{OpenError, STORE_FILE, lock, open_reader};
 
 /// In a data directory: made by a restore, removed by the operator. Who ships asks for it first.
 pub const PAUSED_FILE: &str = "shipping-paused";
@@ -30,7 +30,7 @@ pub struct Contents {
 
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    #[error("find a store in {}: there is no {FILE}", dir.display())]
+    #[error("find a store in {}: there is no {STORE_FILE}", dir.display())]
     NoStore { dir: PathBuf },
     #[error("write {}: it is there already, and nothing is written over", path.display())]
     Exists { path: PathBuf },
@@ -55,7 +55,7 @@ type Copied<T> = Result<T, CopyError>;
 /// One consistent copy of the store in `dir`, whether a server runs on it or not, or was killed. A copy that is not whole
 /// never has the name `to`.
 pub fn backup(dir: &Path, to: &Path) -> Copied<Contents> {
-    let database = dir.join(FILE);
+    let database = dir.join(STORE_FILE);
     if !database.is_file() {
         return Err(CopyError::NoStore { dir: dir.to_owned() });
     }
@@ -73,7 +73,7 @@ pub fn restore(from: &Path, dir: &Path) -> Copied<Contents> {
     }
     make_dir(dir).map_err(failed(dir))?;
     let _lock = lock(dir)?;
-    let database = dir.join(FILE);
+    let database = dir.join(STORE_FILE);
     // A log of another history would be read into this one.
     let remains = ["", "-wal", "-shm", "-journal"].map(|suffix| beside(&database, suffix));
     if let Some(path) = remains.into_iter().find(|path| path.exists()) {
@@ -121,22 +121,14 @@ fn reserve(to: &Path) -> Copied<PathBuf> {
 /// Not a copy page by page, which would begin again with every commit.
 fn snapshot(database: &Path, partial: &Path) -> Copied<()> {
     let failed = |source| CopyError::Sqlite { path: database.to_owned(), source };
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(database, flags).map_err(failed)?;
-    connection.busy_handler(Some(wait_for_lock)).map_err(failed)?;
     let to = partial.to_string_lossy();
-    connection.execute("VACUUM INTO ?1", [&*to]).map(drop).map_err(failed)
+    open_reader(database).and_then(|reader| reader.execute("VACUUM INTO ?1", [&*to])).map(drop).map_err(failed)
 }
 
 /// Checked, on the disk, and only then under its name. `named`: what a damage is told of.
 fn settle(partial: &Path, to: &Path, named: &Path) -> Copied<Contents> {
-    sync(partial)?;
     let contents = verify(partial, named)?;
-    std::fs::rename(partial, to).map_err(failed(to))?;
-    match to.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => sync(parent)?,
-        _ => sync(Path::new("."))?,
-    }
+    put_in_place(partial, to).map_err(failed(to))?;
     Ok(contents)
 }
 
@@ -175,10 +167,6 @@ fn immutable(path: &Path) -> String {
         }
     }
     uri + "?immutable=1"
-}
-
-fn sync(path: &Path) -> Copied<()> {
-    File::open(path).and_then(|file| file.sync_all()).map_err(failed(path))
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {

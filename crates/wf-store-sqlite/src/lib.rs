@@ -3,6 +3,7 @@
 //! Read in this order: `open.rs` (what makes a store), `commit.rs` (what a turn writes), `load.rs` (what a turn reads).
 
 mod open;
+mod files;
 mod store;
 
 mod writer;
@@ -24,4 +25,5 @@ mod sql;
 mod backup;
 
 pub use backup::{Contents, CopyError, PAUSED_FILE, backup, restore};
-pub use open::{Durability, OpenError, Options, SqliteStore, make_dir, read_only};
+pub use files::{make_dir, put_in_place};
+pub use open::{Durability, OpenError, Options, STORE_FILE, SqliteStore, read_only};

@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 use wf_store::failpoint;
 
 use crate::checkpoint::{self, Checkpointer, WAL_BYTES_KEPT};
+use crate::files::{make_dir, sync_dir};
 use crate::ledger::SqliteLedger;
 use crate::migrate;
 use crate::readers::{Readers, SpawnError};
@@ -88,8 +89,9 @@ impl SqliteStore {
         make_dir(&dir).map_err(|source| OpenError::Directory { dir: dir.clone(), source })?;
         let lock = lock(&dir)?;
         failpoint::hit("after-lock");
-        let path = dir.join(FILE);
+        let path = dir.join(STORE_FILE);
         let failed = |source| OpenError::Sqlite { dir: dir.clone(), source };
+        make_private(&path).map_err(|source| OpenError::NotWritable { dir: dir.clone(), source })?;
         let (gauge, grown) = checkpoint::gauge();
         let mut connection = open_writer(&path, durability, pages_max).map_err(failed)?;
         prepare_schema(&mut connection, &dir)?;
@@ -115,27 +117,9 @@ impl SqliteStore {
     }
 }
 
-/// As `create_dir_all`, and what it makes is still there after a loss of power.
-pub fn make_dir(dir: &Path) -> std::io::Result<()> {
-    let missing: Vec<&Path> = dir.ancestors().take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists()).collect();
-    std::fs::create_dir_all(dir)?;
-    for parent in missing.iter().filter_map(|made| made.parent()) {
-        sync_dir(if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
-    }
-    Ok(())
-}
-
-/// Files keep their names over a loss of power only when their folder is synced too. As in SQLite a failure is none of the
-/// store: there are file systems that cannot, and folders that may be written but not opened.
-fn sync_dir(dir: &Path) {
-    if let Err(error) = File::open(dir).and_then(|dir| dir.sync_all()) {
-        tracing::debug!(%error, dir = %dir.display(), "a folder was not synced");
-    }
-}
-
 /// What stands in a data directory, also while a process works on it. Changes nothing and takes no lock.
 pub fn read_only(dir: &Path) -> Result<SqliteLedger, OpenError> {
-    let path = dir.join(FILE);
+    let path = dir.join(STORE_FILE);
     let failed = |source| OpenError::Sqlite { dir: dir.to_owned(), source };
     if !path.is_file() {
         return Err(OpenError::Nothing { dir: dir.to_owned() });
@@ -149,7 +133,8 @@ pub fn read_only(dir: &Path) -> Result<SqliteLedger, OpenError> {
     }
 }
 
-pub(crate) const FILE: &str = "wf.db";
+/// What a store's file is called in its folder.
+pub const STORE_FILE: &str = "wf.db";
 /// Not more: whenever a page splits out of order, SQLite walks its whole cache at COMMIT (while the database is below
 /// 1 GiB), and measured here a larger one gained nothing above that either.
 const WRITER_CACHE_KIB: i32 = 16 * 1024;
@@ -186,6 +171,19 @@ fn prepare_schema(connection: &mut Connection, dir: &Path) -> Result<(), OpenErr
     migrate::migrate(connection).map_err(failed)
 }
 
+/// The store holds the secret that keys are hashed with, and everybody's variables: it is its owner's alone. SQLite gives
+/// its other files the same rights.
+#[cfg(unix)]
+fn make_private(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map(drop)
+}
+
+#[cfg(not(unix))]
+fn make_private(_path: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
 fn open_writer(path: &Path, durability: Durability, pages_max: Option<u32>) -> rusqlite::Result<Connection> {
     let mut connection = Connection::open_with_flags(
         path,
@@ -214,6 +212,7 @@ fn open_checkpointer(path: &Path, durability: Durability) -> rusqlite::Result<Co
     Ok(connection)
 }
 
+/// Also where a process works on the store, or was killed at it.
 pub(crate) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;

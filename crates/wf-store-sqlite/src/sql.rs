@@ -33,7 +33,8 @@ statements! {
         GetAudit = "get_audit",
     }
     "ledger.sql": {
-        Standing = "standing", ScanLog = "scan_log", CountLog = "count_log", OpenArchive = "open_archive", ArchiveLog = "archive_log", ReadAudit = "read_audit",
+        Standing = "standing", ScanLog = "scan_log", CountLog = "count_log", OpenArchive = "open_archive", ArchiveLog = "archive_log",
+        ArchiveBegun = "archive_begun", ReadAudit = "read_audit",
         AllDefinitions = "all_definitions", AllStartSubscriptions = "all_start_subscriptions", AllScopes = "all_scopes",
         AllElements = "all_elements", AllVariables = "all_variables", AllJobs = "all_jobs", AllSteps = "all_steps",
         AllTimers = "all_timers", AllSubscriptions = "all_subscriptions", AllMessages = "all_messages",

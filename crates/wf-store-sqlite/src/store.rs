@@ -5,7 +5,7 @@ use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 use tokio::sync::oneshot;
 use wf_core::rows::{Definition, Incident, Job, Scope};
 use wf_core::{Key, Millis};
@@ -163,6 +163,21 @@ impl SqliteStore {
                 statements.get(Sql::OpenArchive)?.execute([before as i64])?;
                 statements.get(Sql::ArchiveLog)?.execute(params![before as i64, rows_max as i64])
             })
+            .await
+    }
+
+    /// Where the log begins, if an interrupted archiving has left rows below it behind.
+    pub async fn archive_begun(&self) -> Result<Option<u64>, StoreError> {
+        self.writer
+            .write(|statements| statements.get(Sql::ArchiveBegun)?.query_row([], |row| row.get::<_, i64>(0)).optional())
+            .await
+            .map(|before| before.map(|before| before as u64))
+    }
+
+    /// Takes up to `rows_max` commands that an interrupted archiving has left behind; the number taken.
+    pub async fn archive_rest(&self, rows_max: usize) -> Result<usize, StoreError> {
+        self.writer
+            .write(move |statements| statements.get(Sql::ArchiveLog)?.execute(params![i64::MAX, rows_max as i64]))
             .await
     }
 }

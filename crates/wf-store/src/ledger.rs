@@ -39,6 +39,11 @@ pub trait Ledger: Send {
     fn log(&mut self, from: u64, limit: usize) -> Result<Vec<LogRow>, StoreError>;
     /// How many commands stand from this position on.
     fn count_log(&mut self, from: u64) -> Result<u64, StoreError>;
+    /// The first position that stands in the log: those before it are archived. `None` where the log is empty.
+    fn log_begin(&mut self) -> Result<Option<u64>, StoreError> {
+        Ok(self.log(0, 1)?.first().map(|row| row.position))
+    }
+
     fn audit(&mut self, from: u64, limit: usize) -> Result<Vec<AuditEntry>, StoreError>;
 
     /// Every row of the logical state, table by table. Wants to be frozen: otherwise a table may change between two others.

@@ -1,12 +1,17 @@
 //! The command line: what may be said, and the help that explains it. Nothing runs here.
-//! Each command's work stands in `commands/`, `demo/` or `bench/`; `main.rs` connects the two.
+//! Here stand the commands that ask a server; `cli/` has those of a node and its store, and those that look behind the scenes.
+//! Each command's work stands in `commands/`, `proofs/`, `demo/` or `bench/`; `main.rs` connects the two.
 
+mod node;
+mod debug;
 mod proofs;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use debug::*;
+pub use node::*;
 pub use proofs::*;
 
 #[derive(Debug, Parser)]
@@ -67,86 +72,6 @@ pub enum Command {
     /// The bench's yardstick: answers every request with the same bytes
     #[command(hide = true)]
     BenchBare(BenchBareArgs),
-}
-
-/// What `dev` and `server` have in common.
-#[derive(Args, Clone, Debug, Default)]
-pub struct NodeArgs {
-    /// Address to listen on; port 0 takes any free one, the real address is printed [default: 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDR")]
-    pub listen: Option<String>,
-    /// Folder of the embedded store, made where missing [default: ./wf-data]
-    #[arg(long, value_name = "DIR")]
-    pub data: Option<PathBuf>,
-    /// sqlite, or postgres://… [default: sqlite]
-    #[arg(long)]
-    pub store: Option<String>,
-    /// Configuration [default: ./wf.toml where there is one]
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Time stands still and moves only by PUT /api/v1/clock
-    #[arg(long)]
-    pub test_clock: bool,
-    /// How logs are written to stderr [default: text]
-    #[arg(long, value_enum)]
-    pub log_format: Option<LogFormat>,
-}
-
-#[derive(Args, Debug)]
-pub struct ServerArgs {
-    #[command(flatten)]
-    pub node: NodeArgs,
-    /// Only checks the configuration, and lists everything that is wrong with it
-    #[arg(long)]
-    pub check: bool,
-}
-
-/// Which store, where no server is asked.
-#[derive(Args, Debug)]
-pub struct StoreArgs {
-    /// Folder of the embedded store [default: ./wf-data]
-    #[arg(long, value_name = "DIR")]
-    pub data: Option<PathBuf>,
-    /// Configuration that names the folder [default: ./wf.toml where there is one]
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// How results are shown
-    #[arg(long, value_enum, default_value_t)]
-    pub output: Output,
-}
-
-#[derive(Args, Debug)]
-pub struct BackupArgs {
-    /// The file to make; one that is there is not written over
-    #[arg(long, value_name = "FILE")]
-    pub to: PathBuf,
-    #[command(flatten)]
-    pub store: StoreArgs,
-}
-
-#[derive(Args, Debug)]
-pub struct RestoreArgs {
-    /// What `wf backup` made
-    #[arg(long, value_name = "FILE")]
-    pub from: PathBuf,
-    #[command(flatten)]
-    pub store: StoreArgs,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    #[default]
-    Text,
-    Json,
-}
-
-impl LogFormat {
-    pub fn name(self) -> &'static str {
-        match self {
-            LogFormat::Text => "text",
-            LogFormat::Json => "json",
-        }
-    }
 }
 
 /// Where the server is, who asks, and how the answer is shown.
@@ -368,58 +293,6 @@ pub struct OutboxRetryArgs {
     pub force: bool,
     #[command(flatten)]
     pub remote: Remote,
-}
-
-#[derive(Args, Debug)]
-pub struct DebugArgs {
-    #[command(subcommand)]
-    pub command: DebugCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum DebugCommand {
-    /// Keys seen, their repeats and conflicts: a client's bug or an attack shows here
-    IdempotencyCheck(IdempotencyCheckArgs),
-    /// Executes the command log again: each digest and the final tables must be what they were
-    Replay(ReplayArgs),
-    /// Sums the tables and compares with the digest that the last command left, without a replay
-    Verify(VerifyArgs),
-    /// The whole life of one request through all layers: what it became, and every repeat that was dropped
-    Explain(ExplainArgs),
-}
-
-#[derive(Args, Debug)]
-pub struct ExplainArgs {
-    #[command(flatten)]
-    pub end: ExplainEnd,
-    #[command(flatten)]
-    pub remote: Remote,
-}
-
-/// Where to begin.
-#[derive(Args, Debug)]
-#[group(required = true, multiple = false)]
-pub struct ExplainEnd {
-    /// An idempotency key, as it is: without the header's quotes
-    #[arg(long, allow_hyphen_values = true)]
-    pub key: Option<String>,
-    /// An instance's key
-    #[arg(long, value_name = "KEY")]
-    pub instance: Option<String>,
-    /// A job's key
-    #[arg(long, value_name = "KEY")]
-    pub job: Option<String>,
-    /// A message's name and id
-    #[arg(long, value_name = "NAME:ID", allow_hyphen_values = true)]
-    pub message: Option<String>,
-}
-
-#[derive(Args, Debug)]
-pub struct IdempotencyCheckArgs {
-    #[arg(long, default_value_t = 24)]
-    pub hours: u32,
-    #[command(flatten)]
-    pub list: ListArgs,
 }
 
 #[derive(Args, Clone, Debug)]

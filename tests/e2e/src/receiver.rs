@@ -1,7 +1,7 @@
 //! Somebody else's service: an HTTP server that keeps what it is sent and answers as the test says.
-//! It speaks just enough HTTP; webhooks and workers call it.
+//! Webhooks and workers call it. Next: `http.rs`, which reads their requests.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,6 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
 
+use crate::http::{Request, read_request};
 use crate::locked;
 
 #[derive(Clone, Debug)]
@@ -40,10 +41,10 @@ impl Receiver {
                 if end.load(Ordering::Relaxed) {
                     return;
                 }
-                let Some(delivery) = read(&stream) else { continue };
+                let Ok(Request { headers, body, .. }) = read_request(&mut &stream) else { continue };
                 let count = {
                     let mut kept = locked(&kept);
-                    kept.push(delivery);
+                    kept.push(Delivery { headers, body });
                     kept.len()
                 };
                 let answer = format!("HTTP/1.1 {} X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n", status(count));
@@ -69,27 +70,6 @@ impl Drop for Receiver {
         // It looks up.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
-}
-
-fn read(stream: &TcpStream) -> Option<Delivery> {
-    let mut reader = BufReader::new(stream);
-    let mut headers = Vec::new();
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line).ok()? == 0 {
-            return None;
-        }
-        match line.trim_end().split_once(": ") {
-            Some((name, value)) => headers.push((name.to_lowercase(), value.to_owned())),
-            None if line.trim_end().is_empty() => break,
-            // The request line.
-            None => (),
-        }
-    }
-    let mut delivery = Delivery { headers, body: Vec::new() };
-    delivery.body.resize(delivery.header("content-length").parse().unwrap_or(0), 0);
-    reader.read_exact(&mut delivery.body).ok()?;
-    Some(delivery)
 }
 
 impl Delivery {

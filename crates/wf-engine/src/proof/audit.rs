@@ -42,6 +42,8 @@ pub enum AuditFault {
     Broken { partition: u16, position: u64 },
     #[error("the chain ends in {found}, the partition's row says {expected}: the last rows were removed or changed")]
     Head { expected: String, found: String },
+    #[error("the audit ends at position {position}, the partition's row stands at {stands}")]
+    Standing { position: u64, stands: u64 },
     #[error("position {position} of the command log does not follow {previous}: commands were removed from the log")]
     Gap { position: u64, previous: u64 },
 }
@@ -58,6 +60,7 @@ struct Check<'l> {
     ledger: &'l mut dyn Ledger,
     partition: u16,
     head: [u8; 32],
+    stands: u64,
     log: VecDeque<LogRow>,
     /// Where the next page of the log begins; `None`: it was read to its end.
     log_next: Option<u64>,
@@ -69,12 +72,13 @@ struct Check<'l> {
 impl<'l> Check<'l> {
     fn new(ledger: &'l mut dyn Ledger) -> Result<Check<'l>, StoreError> {
         let standing = ledger.standing()?;
-        let log_from = ledger.log(0, 1)?.first().map_or(u64::MAX, |row| row.position);
+        let log_from = ledger.log_begin()?.unwrap_or(u64::MAX);
         let report = AuditReport { commands: 0, events: 0, position: 0, chain: [0; 32], log_from, fault: None };
         Ok(Check {
             ledger,
             partition: standing.fence.partition,
             head: standing.head.chain,
+            stands: standing.fence.new_position,
             log: VecDeque::new(),
             log_next: Some(0),
             previous: None,
@@ -187,8 +191,11 @@ impl<'l> Check<'l> {
             return Ok(Some(AuditFault::Missing { partition, position: command.position }));
         }
         let hex = |chain: &[u8; 32]| wf_core::ids::hex(chain).to_string();
-        let fits = self.report.chain == self.head;
-        Ok((!fits).then(|| AuditFault::Head { expected: hex(&self.head), found: hex(&self.report.chain) }))
+        if self.report.chain != self.head {
+            return Ok(Some(AuditFault::Head { expected: hex(&self.head), found: hex(&self.report.chain) }));
+        }
+        let (position, stands) = (self.report.position, self.stands);
+        Ok((position != stands).then_some(AuditFault::Standing { position, stands }))
     }
 }
 

@@ -88,7 +88,15 @@ fn read(
 
 fn decode(row: LogRow) -> Step {
     let command = logged_from_json(&row.payload).map_err(|error| error.to_string());
-    Step { command: command.and_then(compiled), row }
+    Step { command: command.and_then(|command| named(command, &row.verb)).and_then(compiled), row }
+}
+
+/// The verb beside the payload is what people and views read.
+fn named(command: (Command, Text), verb: &str) -> Result<(Command, Text), String> {
+    match command.0.verb() {
+        own if own == verb => Ok(command),
+        own => Err(format!("the row says {verb:?}, the command {own:?}")),
+    }
 }
 
 /// The log keeps a deployment's XML; its processes are compiled again.

@@ -17,8 +17,13 @@ use wf_store::{StoreError, Visit};
 pub enum ProofError {
     #[error("{0}")]
     Store(#[from] StoreError),
-    #[error("the log begins at position {first}, and {have}: a checkpoint from just before it is needed")]
+    #[error(
+        "the log begins at position {first}, and {have}: the checkpoint from just before it is needed \
+         (in `checkpoints/` of the folder in which the log was archived: copy it)"
+    )]
     NoCheckpoint { first: u64, have: String },
+    #[error("no command stands in that range: the replay began behind position {base} and ended at {last}")]
+    Nothing { base: u64, last: u64 },
     #[error("the replay's own store: {0}")]
     Scratch(String),
     #[error("stopped")]

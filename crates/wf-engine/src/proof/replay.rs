@@ -47,6 +47,8 @@ pub struct ReplayReport {
     /// Where the replay began: 0, or the position of its checkpoint.
     pub base: u64,
     pub commands: u64,
+    /// Those of them that were held against the log: not those before the range.
+    pub compared: u64,
     /// The last position that was executed.
     pub position: u64,
     pub verdict: Verdict,
@@ -63,7 +65,8 @@ impl ReplayReport {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     Identical,
-    /// The partition's row stands behind the log's end: the last commands were removed.
+    /// The partition's row stands elsewhere than the log ends: behind it, and the last commands were removed; before it, and
+    /// the row was set back, or commands were added.
     CutOff {
         stands: u64,
     },
@@ -117,7 +120,10 @@ pub async fn replay(
     tell: Tell<'_>,
 ) -> Result<ReplayReport, ProofError> {
     let (report, _) = run(ledger, scratch, range, tell).await?;
-    Ok(report)
+    match report.compared {
+        0 => Err(ProofError::Nothing { base: report.base, last: report.position }),
+        _ => Ok(report),
+    }
 }
 
 /// As [`replay`] from the beginning up to a position; the scratch store is left with the state there.
@@ -178,6 +184,7 @@ struct Replay<'s> {
     /// What is compared begins here.
     from: u64,
     commands: u64,
+    compared: u64,
     first: Option<Box<Divergence>>,
     /// The scratch store's position, that of the flush under way, and what was done since.
     stored: u64,
@@ -198,6 +205,7 @@ impl<'s> Replay<'s> {
             position,
             from: range.from,
             commands: 0,
+            compared: 0,
             first: None,
             stored: position,
             flushing: None,
@@ -220,6 +228,7 @@ impl<'s> Replay<'s> {
         };
         (self.position, self.head.last_time) = (row.position, row.time);
         self.commands += 1;
+        self.compared += u64::from(row.position >= self.from);
         if let Some(mismatch) = misplaced.or(mismatch)
             && self.first.is_none()
             && row.position >= self.from
@@ -341,6 +350,7 @@ impl<'s> Replay<'s> {
         let mut report = ReplayReport {
             base,
             commands: self.commands,
+            compared: self.compared,
             position: self.position,
             verdict: Verdict::Identical,
             tables: None,
@@ -350,7 +360,8 @@ impl<'s> Replay<'s> {
         }
         let stands = standing.fence.new_position;
         let is_whole = stands == self.position;
-        if self.first.is_none() && self.position < stands.min(to) && is_cut_off(stored, self.position)? {
+        let is_short = self.position < stands.min(to) && is_cut_off(stored, self.position)?;
+        if self.first.is_none() && (is_short || self.position > stands) {
             report.verdict = Verdict::CutOff { stands };
             return Ok(report);
         }

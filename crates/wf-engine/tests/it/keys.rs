@@ -46,11 +46,11 @@ async fn l1_3_a_repeat_after_a_restart_is_answered_at_the_door() {
     world.stage.hold();
     let busy = world.later(publish("filler", "1", None, 0));
     // At once: what has to wait for the commit is not answered at the door.
-    let again = {
+    let asked = {
         let mut asking = std::pin::pin!(world.ask(request()));
         std::future::poll_fn(|context| Poll::Ready(asking.as_mut().poll(context))).await
     };
-    let Poll::Ready(again) = again else { panic!("it waits") };
+    let Poll::Ready(again) = asked else { panic!("it waits") };
     same(&first, &again.unwrap());
     world.stage.release();
     busy.await.unwrap().unwrap();

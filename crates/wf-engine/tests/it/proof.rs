@@ -86,6 +86,7 @@ async fn l2_3_each_kind_of_damage_is_named() {
         ),
         ("it is refused now", Box::new(move |log| log[complete].tenant = "other".into())),
         ("the digest after it", Box::new(move |log| log[complete].digest += 1)),
+        ("the row says \"fail-job\"", Box::new(move |log| log[complete].verb = "fail-job".into())),
     ] {
         let mut book = whole.clone();
         damage(&mut book.log);
@@ -143,15 +144,43 @@ async fn l2_3_a_log_that_ends_too_early_is_no_proof() {
     assert_eq!((report.verdict.clone(), report.is_identical()), (Verdict::CutOff { stands }, false));
 }
 
+/// Set back by one it would otherwise look like a replay that ended early, whose tables are nobody's business.
+#[tokio::test]
+async fn l2_3_a_partition_that_stands_before_the_logs_end_is_named() {
+    let mut book = a_days_work().await;
+    let position = book.log.last().unwrap().position;
+    let stands = position - 1;
+    book.standing.fence.new_position = stands;
+    let report = replayed(&book, Range::default()).await;
+    assert_eq!((report.verdict.clone(), report.is_identical()), (Verdict::CutOff { stands }, false));
+    let fault = verify_audit(&mut *book.ledger(), &mut go_on).unwrap().fault;
+    assert_eq!(fault, Some(AuditFault::Standing { position, stands }));
+}
+
+/// What is executed is the file, not the checksum beside it.
+#[tokio::test]
+async fn l2_3_a_definitions_changed_file_is_named() {
+    let mut book = a_days_work().await;
+    let id = book.rows.keys().find(|id| matches!(id, RowId::Definition(_))).unwrap().clone();
+    let Some(Row::Definition(definition)) = book.rows.get_mut(&id) else { panic!("{id:?}") };
+    let mut changed = (**definition).clone();
+    changed.xml = [&changed.xml[..], b"<!-- -->"].concat().into();
+    *definition = changed.into();
+    assert!(!verify_tables(&mut *book.ledger(), &mut go_on).unwrap().agrees());
+    let report = replayed(&book, Range::default()).await;
+    let Verdict::Diverged { first: None, differences, rows: 1 } = &report.verdict else { panic!("{report:?}") };
+    assert_eq!(differences[0].id, id);
+}
+
 /// Upgrade safety: a log written by an earlier version, with every verb in it but `quarantine`, comes to the same digests for ever.
 #[tokio::test]
 async fn l2_3_logs_of_earlier_formats_replay() {
-    let mut book = Book::golden(include_str!("golden/log-1.jsonl"), include_str!("golden/audit-1.jsonl"));
+    let book = Book::golden(include_str!("golden/log-1.jsonl"), include_str!("golden/audit-1.jsonl"));
     let audited = book.audit.last().unwrap().position;
     let first_part: Vec<LogRow> = book.log.iter().filter(|row| row.position <= audited).cloned().collect();
-    let all = std::mem::replace(&mut book.log, first_part);
-    assert_eq!(verify_audit(&mut *book.ledger(), &mut go_on).unwrap().fault, None, "a chain of the first format");
-    book.log = all;
+    let mut chained = book.clone();
+    (chained.log, chained.standing.fence.new_position) = (first_part, audited);
+    assert_eq!(verify_audit(&mut *chained.ledger(), &mut go_on).unwrap().fault, None, "a chain of the first format");
     // Without its tables: up to the last command but one.
     let to = book.log[book.log.len() - 2].position;
     let report = replayed(&book, Range { to, ..Range::default() }).await;

@@ -38,7 +38,7 @@ pub(crate) async fn replay(State(app): State<Shared>, request: Request) -> Resul
     let range = Range { from: from.unwrap_or(0), to: to.unwrap_or(u64::MAX), ..Range::default() };
     let scratch = app.scratch.clone().ok_or_else(|| door::not_found("this server keeps no scratch stores"))?;
     start(&app, move |mut ledger, tell| {
-        let first = ledger.log(0, 1)?.first().map_or(0, |row| row.position);
+        let first = ledger.log_begin()?.unwrap_or(0);
         let ScratchStore { store, guard } = scratch.open(range.from.max(first)).map_err(ProofError::Scratch)?;
         let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(ProofError::Thread)?;
         let report = runtime.block_on(proof::replay(ledger, &*store, range, tell));

@@ -50,8 +50,32 @@ async fn l6_1_foreign_hands_cannot_change_the_logs() {
     }
     // Archiving is an explicit act.
     database.execute("INSERT INTO meta VALUES ('archive_before', 3)", []).unwrap();
-    assert_eq!(refusal(&database, "DELETE FROM audit_log WHERE position < 3"), "changed 2");
-    assert_eq!(refusal(&database, "DELETE FROM audit_log"), "audit_log is append-only");
+    assert_eq!(refusal(&database, "DELETE FROM command_log WHERE position < 3"), "changed 2");
+    assert_eq!(refusal(&database, "DELETE FROM command_log"), "command_log is append-only");
+    // It takes nothing out of the audit.
+    assert_eq!(refusal(&database, "DELETE FROM audit_log WHERE position < 3"), "audit_log is append-only");
+}
+
+/// A kill between two slices leaves rows that stand in the archive already: the log begins behind them, and the next
+/// archiving takes them away.
+#[tokio::test]
+async fn l2_3_an_interrupted_archiving_leaves_no_gap() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let mut fence = fence(&store).await;
+    for _ in 0..5 {
+        fence = commit(&store, fence, 1).await;
+    }
+    assert_eq!((store.archive_begun().await.unwrap(), store.archive_rest(10).await.unwrap()), (None, 0));
+    assert_eq!(store.archive_log(4, 1).await.unwrap(), 1);
+    drop(store);
+    let store = open(dir.path());
+    let mut ledger = store.ledger(PARTITION).await.unwrap();
+    let mut begins = || (ledger.log(0, 1).unwrap()[0].position, ledger.count_log(0).unwrap());
+    assert_eq!(begins(), (4, 2));
+    assert_eq!(store.archive_begun().await.unwrap(), Some(4));
+    assert_eq!((store.archive_rest(10).await.unwrap(), store.archive_begun().await.unwrap()), (2, None));
+    assert_eq!((begins(), store.archive_rest(10).await.unwrap()), ((4, 2), 0));
 }
 
 #[tokio::test]

@@ -28,9 +28,9 @@ fn a_newer_store_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
     database(dir.path()).pragma_update(None, "user_version", 99).unwrap();
-    let told = "open the store in DIR: a newer version of this program made it (schema 99, this one knows 1)";
+    let told = "open the store in DIR: a newer version of this program made it (schema 99, this one knows 2)";
     assert_eq!(refusal(dir.path()), told);
-    assert!(matches!(SqliteStore::open(options(dir.path())), Err(OpenError::Newer { found: 99, known: 1, .. })));
+    assert!(matches!(SqliteStore::open(options(dir.path())), Err(OpenError::Newer { found: 99, known: 2, .. })));
 }
 
 #[test]
@@ -89,4 +89,29 @@ fn message(position: u64) -> OutboxEntry {
         envelope: "{}".into(),
         created_at: 0,
     }
+}
+
+/// What only reads does not bring a store up to date: a start of the server does.
+#[test]
+fn an_older_store_is_brought_up_to_date_by_a_start() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()));
+    database(dir.path()).pragma_update(None, "user_version", 1).unwrap();
+    let older = wf_store_sqlite::read_only(dir.path()).map(drop);
+    assert!(matches!(older, Err(OpenError::Older { found: 1, known: 2, .. })));
+    drop(open(dir.path()));
+    assert!(wf_store_sqlite::read_only(dir.path()).is_ok());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_new_store_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    for name in ["wf.db", "wf.db-wal"] {
+        let mode = std::fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    drop(store);
 }

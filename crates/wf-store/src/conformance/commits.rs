@@ -46,15 +46,7 @@ fn full_batch(world: &World, row: Row) -> Batch {
     let mut batch = world.batch();
     let position = batch.fence.new_position;
     batch.rows = vec![world.change(row.id(), Some(row))];
-    batch.audit = vec![AuditEntry {
-        position,
-        time: 1,
-        tenant: TENANT.into(),
-        actor: "engine".into(),
-        events: "[]".into(),
-        count: 0,
-        chain: [1; 32],
-    }];
+    batch.audit = vec![audit_entry(position)];
     batch.outbox = vec![entry(position, 1, "nats", 1)];
     batch.records = vec![completed("full", 0, 100)];
     batch.suppressed = vec![Suppressed {

@@ -11,18 +11,6 @@ use crate::conformance::world::*;
 use crate::ledger::{Ledger, LogRow};
 use crate::store::Opened;
 
-fn audit_entry(position: u64) -> AuditEntry {
-    AuditEntry {
-        position,
-        time: position as i64,
-        tenant: TENANT.into(),
-        actor: "w-1".into(),
-        events: format!("[{{\"type\":\"n-{position}\"}}]"),
-        count: 1,
-        chain: [position as u8; 32],
-    }
-}
-
 /// `standing` is what an owner was told, and takes nothing from it.
 pub async fn it_tells_where_the_partition_stands(mut world: World) -> Result<(), Failed> {
     world.put([row(timer(1, 1))]).await?;

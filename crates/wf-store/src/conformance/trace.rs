@@ -83,15 +83,8 @@ pub async fn a_command_is_found_by_id_position_and_time(mut world: World) -> Res
 }
 
 fn about(position: u64, tenant: &str, root: u64) -> AuditEntry {
-    AuditEntry {
-        position,
-        time: 7,
-        tenant: tenant.into(),
-        actor: ODD.into(),
-        events: format!("[{{\"type\":\"job.ready\",\"resource\":\"9\",\"root\":\"{root}\",\"payload\":{{}}}}]"),
-        count: 1,
-        chain: [1; 32],
-    }
+    let events = format!("[{{\"type\":\"job.ready\",\"resource\":\"9\",\"root\":\"{root}\",\"payload\":{{}}}}]");
+    AuditEntry { tenant: tenant.into(), actor: ODD.into(), events, ..audit_entry(position) }
 }
 
 pub async fn a_trail_names_its_instance(mut world: World) -> Result<(), Failed> {

@@ -197,3 +197,15 @@ pub fn log_entry(position: u64) -> LogEntry {
         digest: u128::MAX - u128::from(position),
     }
 }
+
+pub fn audit_entry(position: u64) -> AuditEntry {
+    AuditEntry {
+        position,
+        time: position as i64,
+        tenant: TENANT.into(),
+        actor: "w-1".into(),
+        events: format!("[{{\"type\":\"n-{position}\"}}]"),
+        count: 1,
+        chain: [position as u8; 32],
+    }
+}

@@ -2,7 +2,7 @@
 //! again, and what they come to is kept as a checkpoint, at which later replays begin; then they are written to a file;
 //! only then do they leave the store. Each step is durable before the next, so that it may be interrupted anywhere.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -12,9 +12,9 @@ use wf_core::ids::hex;
 use wf_engine::proof::{self, Progress, ReplayReport};
 use wf_server::{Scratch, ScratchStore};
 use wf_store::{Ledger, LogRow, Store, Visit, parse_event_id};
-use wf_store_sqlite::{Durability, Options, SqliteStore};
+use wf_store_sqlite::{Durability, Options, STORE_FILE, SqliteStore, make_dir, put_in_place};
 
-use super::scratch::{FolderScratch, STORE_FILE, checkpoint_path};
+use super::scratch::{FolderScratch, checkpoint_path};
 use crate::cli::LogArchiveArgs;
 use crate::output::{self, Done, Failure};
 
@@ -29,6 +29,7 @@ pub async fn archive(args: LogArchiveArgs) -> Done {
     }
     // Holds the folder's lock: a server that runs on it must be stopped first.
     let store = SqliteStore::open(options).map_err(|error| Failure::work(format!("failed to {error}")))?;
+    sweep(&args.data, &store).await?;
     let mut ledger = store.ledger(0).await.map_err(Failure::work)?;
     let Some(cut) = cut(&mut *ledger, &args.before)? else {
         return output::print("nothing in the log is older");
@@ -169,14 +170,23 @@ async fn remove(store: &SqliteStore, cut: &Cut) -> Result<usize, Failure> {
     }
 }
 
+/// What an earlier run had archived and did not come to take away. Its first transaction took them out of the log, and with
+/// them begins the checkpoint; where there is none somebody opened the archive by hand, and the rows are not ours.
+async fn sweep(data: &Path, store: &SqliteStore) -> Done {
+    while let Some(before) = store.archive_begun().await.map_err(Failure::work)? {
+        let is_ours = checkpoint_path(data, before.saturating_sub(1)).is_file();
+        if !is_ours || store.archive_rest(SLICE_ROWS).await.map_err(Failure::work)? == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
 /// Copies a file to where it belongs so that it stands there whole, or not at all, also after a loss of power.
 fn install(from: &Path, to: &Path) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::work(format!("write {}: {error}", to.display()));
-    let folder = to.parent().unwrap_or(Path::new("."));
-    wf_store_sqlite::make_dir(folder).map_err(failed)?;
+    make_dir(to.parent().unwrap_or(Path::new("."))).map_err(failed)?;
     let part = to.with_extension("part");
     fs::copy(from, &part).map_err(failed)?;
-    File::open(&part).and_then(|file| file.sync_all()).map_err(failed)?;
-    fs::rename(&part, to).map_err(failed)?;
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)
+    put_in_place(&part, to).map_err(failed)
 }

@@ -24,6 +24,9 @@ pub use scratch::FolderScratch;
 
 /// `wf debug replay`
 pub async fn replay(args: ReplayArgs) -> Done {
+    if args.to.is_some_and(|to| args.from.is_some_and(|from| from > to)) {
+        return Err(Failure::usage("--from lies behind --to: nothing would be compared"));
+    }
     let range = Range { from: args.from.unwrap_or(0), to: args.to.unwrap_or(u64::MAX), ..Range::default() };
     let line = match &args.source.data {
         Some(dir) => replay_here(dir, range).await?,
@@ -61,7 +64,7 @@ pub async fn verify_audit(args: AuditVerifyArgs) -> Done {
 /// The folder may belong to a server that runs.
 async fn replay_here(dir: &Path, range: Range) -> Result<ProofLine, Failure> {
     let mut ledger = ledger_of(dir)?;
-    let first = ledger.log(0, 1).map_err(Failure::work)?.first().map_or(0, |row| row.position);
+    let first = ledger.log_begin().map_err(Failure::work)?.unwrap_or(0);
     let ScratchStore { store, guard: _guard } =
         FolderScratch::of(dir).open(range.from.max(first)).map_err(Failure::work)?;
     let bar = output::progress(0, "commands");

@@ -6,11 +6,9 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use wf_server::{Folder, Scratch, ScratchStore};
-use wf_store_sqlite::{Durability, Options, SqliteStore};
+use wf_store_sqlite::{Durability, Options, STORE_FILE, SqliteStore};
 
 const FOLDER: &str = "checkpoints";
-/// What a store's file is called in its folder.
-pub const STORE_FILE: &str = "wf.db";
 
 /// Scratch stores for the replay of one data folder.
 pub struct FolderScratch {

@@ -26,14 +26,17 @@ fn replay(report: &ReplayOut) -> String {
         None if report.identical => format!("identical up to position {}", report.position),
         None => match &report.cut_off {
             Some(stands) => format!(
-                "identical up to position {}, where the log ends; the partition stands at {stands}: commands were removed",
-                report.position
+                "identical up to position {}, where the log ends; the partition stands at {stands}: commands were {}",
+                report.position,
+                if is_behind(stands, &report.position) { "removed" } else { "added, or its row was set back" }
             ),
             None => format!("every digest up to position {} is right, the tables are not", report.position),
         },
         Some(found) => divergence(found),
     };
-    text.push_str(&format!("\n{commands} commands executed again, {begin}"));
+    let some = |compared| format!(", {} of them compared", output::grouped(compared as f64, 0));
+    let compared = if report.compared == report.commands { String::new() } else { some(report.compared) };
+    text.push_str(&format!("\n{commands} commands executed again{compared}, {begin}"));
     match &report.tables {
         None => text.push_str("; not to the log's end, so the tables were not compared"),
         Some(tables) if tables.agree => {
@@ -48,6 +51,10 @@ fn replay(report: &ReplayOut) -> String {
         text.push_str(&differences(&report.differences));
     }
     text
+}
+
+fn is_behind(stands: &str, position: &str) -> bool {
+    stands.parse::<u64>().ok() > position.parse().ok()
 }
 
 fn divergence(found: &DivergenceOut) -> String {

@@ -142,6 +142,29 @@ fn l2_3_an_archived_log_replays_from_its_checkpoint() {
     assert!(on(&data, &["debug", "replay"]).expect(1).stderr.contains("a checkpoint"));
 }
 
+/// As a kill between two of its transactions leaves the store: the archive is whole, and some of its rows are in the log yet.
+#[test]
+fn l2_3_an_interrupted_archiving_goes_on() {
+    let (setup, node) = worked();
+    assert!(node.stop().success());
+    let (data, before) = (setup.data(), position(&setup, "activate-jobs", 0).to_string());
+    let left: Vec<rusqlite::types::Value> = shell(&setup)
+        .query_row("SELECT * FROM command_log ORDER BY position LIMIT 1 OFFSET 4", [], |row| {
+            (0..8).map(|column| row.get(column)).collect()
+        })
+        .unwrap();
+    on(&data, &["log", "archive", "--before", &before]).expect(0);
+    let put_back = "INSERT INTO command_log VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    shell(&setup).execute(put_back, rusqlite::params_from_iter(left)).unwrap();
+    assert_eq!(json_on(&data, &["debug", "replay"], 0)["identical"], true);
+    assert_eq!(json_on(&data, &["audit", "verify"], 0)["complete"], true);
+    on(&data, &["log", "archive", "--before", &before]).expect(0);
+    let below = format!("SELECT count(*) FROM command_log WHERE position < {before}");
+    assert_eq!(shell(&setup).query_row(&below, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+    assert_eq!(json_on(&data, &["debug", "replay"], 0)["identical"], true);
+    on(&data, &["debug", "replay", "--from", "2", "--to", "1"]).expect(2);
+}
+
 /// L6.2: complete, chained, and the first wrong row is named.
 #[test]
 fn l6_2_the_audit_is_verified() {
