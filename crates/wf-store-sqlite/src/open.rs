@@ -84,7 +84,7 @@ pub struct SqliteStore {
     /// Of the last one to open the partition.
     pub(crate) epoch: AtomicU64,
     /// Held for the life of the store; the system lets go of it even if the process is killed.
-    _lock: File,
+    _lock: Lock,
 }
 
 impl SqliteStore {
@@ -152,7 +152,7 @@ const WRITER_CACHE_KIB: i32 = 16 * 1024;
 const LOCK_FILE: &str = "wf.lock";
 
 /// SQLite itself would let two processes write in turns; the fence would then depose them in turns.
-pub(crate) fn lock(dir: &Path) -> Result<File, OpenError> {
+pub(crate) fn lock(dir: &Path) -> Result<Lock, OpenError> {
     let not_writable = |source| OpenError::NotWritable { dir: dir.to_owned(), source };
     let path = dir.join(LOCK_FILE);
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
@@ -164,7 +164,17 @@ pub(crate) fn lock(dir: &Path) -> Result<File, OpenError> {
     }
     let note = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
     note.map_err(not_writable)?;
-    file.try_clone().map_err(not_writable)
+    file.try_clone().map(Lock).map_err(not_writable)
+}
+
+/// Let go of by name: closing the file is not enough while a child that is being started still has it open.
+pub(crate) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // If it fails, the end of the process does it.
+        let _ = self.0.unlock();
+    }
 }
 
 fn holder(file: &mut File) -> Option<u32> {
