@@ -139,7 +139,7 @@ fn l2_3_an_archived_log_replays_from_its_checkpoint() {
     on(&data, &["log", "archive", "--before", &later]).expect(0);
     assert_eq!(json_on(&data, &["debug", "replay"], 0)["identical"], true);
     std::fs::remove_dir_all(data.join("checkpoints")).unwrap();
-    assert!(on(&data, &["debug", "replay"]).expect(1).stderr.contains("a checkpoint"));
+    assert!(on(&data, &["debug", "replay"]).expect(1).stderr.contains("the checkpoint from just before"));
 }
 
 /// As a kill between two of its transactions leaves the store: the archive is whole, and some of its rows are in the log yet.

@@ -222,7 +222,7 @@ fn k8_backup_and_restore_refuse_what_would_harm() {
     let node = setup.start();
     node.api.deploy(&order()).answer().expect(201);
     let made = back_up(&setup, &backup).expect(0).json();
-    assert_eq!((&made["unshipped"], &made["schema"]), (&json!(0), &json!(1)));
+    assert_eq!((&made["unshipped"], &made["schema"]), (&json!(0), &json!(2)));
     refused(back_up(&setup, &backup), "it is there already");
     refused(restore(&setup, &backup), "another process holds it");
     start(&node.api, "O-1").answer().expect(201);
