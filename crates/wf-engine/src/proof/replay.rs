@@ -22,7 +22,7 @@ use crate::loader;
 use crate::options::Chance;
 
 /// Most rows change several times or are gone again before they need the scratch store; a short log never needs it.
-const ROWS_MAX: usize = 150_000;
+const ROWS_MAX: usize = 8_000;
 const CACHE: Limits = Limits { rows_max: 50_000, heads_max: 20_000, head_entries_max: 4_096 };
 /// Loads of one command after which more is loaded at once.
 const LOADS_FEW: usize = 8;
