@@ -4,11 +4,12 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use wf_core::command::Holder;
 use wf_core::outcome::LeaseLost;
 use wf_core::rows::{Job, JobState};
-use wf_core::{Outcome, Rejection};
+use wf_core::{Command, Outcome, Rejection};
 
-use crate::common::{LEASE_MS, World};
+use crate::common::{LEASE_MS, World, vars};
 
 const TASK: &str = "
     start s -> a
@@ -34,6 +35,8 @@ enum Act {
     Activate(usize),
     /// With the latest lease that the worker knows, or the one before.
     Complete(usize, usize),
+    /// By name alone, as workers do that share no name.
+    CompleteByName(usize),
     Extend(usize, usize),
     Fail(usize, usize),
     Forget(usize),
@@ -74,7 +77,7 @@ impl Sight {
     fn acts(&self) -> Vec<Act> {
         let mut acts = vec![Act::Pass, Act::Sweep];
         for (who, held) in self.held.iter().enumerate() {
-            acts.push(Act::Activate(who));
+            acts.extend([Act::Activate(who), Act::CompleteByName(who)]);
             if !held.is_empty() {
                 acts.push(Act::Forget(who));
             }
@@ -96,6 +99,7 @@ impl Sight {
             Act::Forget(who) => drop(self.held[who].remove(0)),
             Act::Activate(who) => self.activate(who),
             Act::Complete(who, lease) => self.answer(who, lease, |world, job| world.complete(job, "x=1")),
+            Act::CompleteByName(who) => self.complete_by_name(who),
             Act::Extend(who, lease) => self.answer(who, lease, |world, job| world.extend(job, LEASE_MS)),
             Act::Fail(who, lease) => {
                 self.answer(who, lease, |world, job| world.fail(job, Some(1), 0));
@@ -117,11 +121,24 @@ impl Sight {
 
     fn answer(&mut self, who: usize, lease: usize, ask: impl Fn(&mut World, &Job) -> Result<Outcome, Rejection>) {
         let (before, mine) = (self.row(), self.held[who][lease].clone());
+        let holds = before.worker == mine.worker && before.lease == mine.lease;
         let digest = self.world.digest;
         let answer = ask(&mut self.world, &mine);
-        let holds = before.worker == mine.worker && before.lease == mine.lease;
+        self.judge(&before, holds, digest, &answer);
+    }
+
+    fn complete_by_name(&mut self, who: usize) {
+        let before = self.row();
+        let holds = *before.worker == *WORKERS[who];
+        let digest = self.world.digest;
+        let holder = Holder { job: self.job, worker: WORKERS[who].into(), lease: None };
+        let answer = self.world.run(Command::CompleteJob { holder, variables: vars("x=1") });
+        self.judge(&before, holds, digest, &answer);
+    }
+
+    fn judge(&self, before: &Job, holds: bool, digest: u128, answer: &Result<Outcome, Rejection>) {
         let is_live = before.state == JobState::Activated && self.world.now < before.due;
-        match (&answer, holds && is_live) {
+        match (answer, holds && is_live) {
             (Ok(Outcome::Completed { duplicate }), false) => {
                 assert!(*duplicate && holds && before.state == JobState::Completed, "{:?}: {before:?}", self.way);
                 assert_eq!(self.world.digest, digest, "a repeat changes nothing: {:?}", self.way);
@@ -129,7 +146,7 @@ impl Sight {
             (Ok(Outcome::Completed { duplicate }), true) => assert!(!duplicate, "{:?}", self.way),
             (Ok(_), true) => (),
             (Err(Rejection::LeaseLost(reason)), false) => {
-                assert_eq!(*reason, reason_of(&before, &mine), "{:?}: {before:?}", self.way);
+                assert_eq!(*reason, reason_of(before, holds), "{:?}: {before:?}", self.way);
                 assert_eq!(self.world.digest, digest, "who is refused changes nothing: {:?}", self.way);
             }
             other => panic!("{other:?} after {:?}: {before:?}", self.way),
@@ -164,8 +181,7 @@ impl Sight {
 }
 
 /// In the words of the contract.
-fn reason_of(job: &Job, mine: &Job) -> LeaseLost {
-    let holds = job.worker == mine.worker && job.lease == mine.lease;
+fn reason_of(job: &Job, holds: bool) -> LeaseLost {
     match job.state {
         JobState::Completed => LeaseLost::Finished,
         JobState::Activated | JobState::Ready if holds => LeaseLost::Expired,
