@@ -386,8 +386,27 @@ SELECT key,
 FROM scope
 WHERE parent = 0;
 
+CREATE TRIGGER audit_log_no_delete BEFORE DELETE ON audit_log
+BEGIN
+    SELECT raise(ABORT, 'audit_log is append-only');
+END;
+
+CREATE TABLE handover (
+    subscription    INTEGER NOT NULL,
+    message         INTEGER NOT NULL,
+    root            INTEGER NOT NULL,
+    tenant          TEXT NOT NULL,
+    process_id      TEXT NOT NULL,
+    name            TEXT NOT NULL,
+    correlation_key TEXT NOT NULL,
+    expires_at      INTEGER NOT NULL,
+    -- A JSON object; numbers exactly as they came.
+    variables       TEXT NOT NULL,
+    PRIMARY KEY (subscription, message)
+) STRICT, WITHOUT ROWID;
+
 CREATE VIEW outbox_messages AS
-SELECT position || '-' || n || '-' || sink AS id,
+SELECT '1-' || position || '-' || n || '-' || sink AS id,
        event_id,
        sink,
        tenant,
@@ -399,8 +418,3 @@ SELECT position || '-' || n || '-' || sink AS id,
        iif(shipped_at = 0, NULL, strftime('%Y-%m-%dT%H:%M:%fZ', shipped_at / 1000.0, 'unixepoch')) AS shipped_at,
        CAST(envelope AS TEXT) AS envelope
 FROM outbox;
-
-CREATE TRIGGER audit_log_no_delete BEFORE DELETE ON audit_log
-BEGIN
-    SELECT raise(ABORT, 'audit_log is append-only');
-END;

@@ -358,8 +358,13 @@ impl Trace for SimStore {
         self.inner.trail(query)
     }
 
-    fn outbox_of(&self, tenant: Text, positions: Vec<u64>) -> Later<'_, Result<Vec<OutboxRow>, StoreError>> {
-        self.inner.outbox_of(tenant, positions)
+    fn outbox_of(
+        &self,
+        tenant: Text,
+        partition: u16,
+        positions: Vec<u64>,
+    ) -> Later<'_, Result<Vec<OutboxRow>, StoreError>> {
+        self.inner.outbox_of(tenant, partition, positions)
     }
 
     fn repeats(&self, query: RepeatsQuery) -> Later<'_, Result<Repeats, StoreError>> {

@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use graph::Graph;
 
 /// A crate may depend only on crates that stand before it. One that is not in the list has no place yet: give it one.
-const ORDER: [&str; 15] = [
+const ORDER: [&str; 17] = [
     "wf-feel",
     "wf-idempotency",
     "wf-model",
@@ -19,6 +19,7 @@ const ORDER: [&str; 15] = [
     "wf-store-sqlite",
     "wf-store-postgres",
     "wf-engine",
+    "wf-cluster",
     "wf-ship",
     "wf-api",
     "wf-server",
@@ -27,6 +28,7 @@ const ORDER: [&str; 15] = [
     "wf",
     // For tests alone: behind everything, so that nothing of the product may use it.
     "powerloss",
+    "servers",
 ];
 
 /// Where less than the order is allowed: (crate, the only ones of ours it may use, why).
@@ -44,7 +46,8 @@ const NARROW: [(&str, &[&str], &str); 4] = [
 /// Concrete stores are named where the binary is put together, and by nobody else.
 const STORES: [&str; 2] = ["wf-store-sqlite", "wf-store-postgres"];
 
-/// Pure crates: no I/O, no runtime, no randomness, wherever in their dependencies it would hide.
+/// Pure crates: no I/O, no runtime, no randomness, wherever in their dependencies it would hide. What they offer behind a
+/// feature may be impure, so none of them may turn on a feature of another.
 const PURE: [&str; 4] = ["wf-feel", "wf-idempotency", "wf-model", "wf-core"];
 const IMPURE: [&str; 16] = [
     "tokio",
@@ -120,6 +123,8 @@ fn purity(graph: &Graph) -> Vec<String> {
         let reached = graph.reached_from(package);
         let impure = reached.iter().filter(|name| IMPURE.contains(name));
         wrong.extend(impure.map(|name| format!("{} contains {name}, but is pure", package.name)));
+        let features = package.features.iter().filter(|(used, _)| PURE.contains(&used.as_str()));
+        wrong.extend(features.map(|(used, on)| format!("{} turns on {used}/{on}, but is pure", package.name)));
     }
     for package in graph.ours().filter(|package| WITHOUT_SERDE.contains(&package.name.as_str())) {
         let serde = graph.used_by(package).filter(|name| name.starts_with("serde"));
@@ -186,7 +191,23 @@ mod tests {
         }
     }
 
+    /// `wf-idempotency/postgres` is for others: the pure crates see the library without it.
+    #[test]
+    fn a_feature_of_a_pure_crate_is_not_for_pure_crates() {
+        let mut metadata = small_metadata("wf-core", "wf-idempotency");
+        metadata["packages"][1]["dependencies"] = json!([{"name": "tokio", "optional": true, "features": []}]);
+        metadata["resolve"]["nodes"][1] = json!({"id": "wf-idempotency", "deps": [{"pkg": "tokio"}]});
+        assert_eq!(findings(&Graph::read(&metadata).unwrap()), Vec::<String>::new());
+        metadata["packages"][0]["dependencies"] = json!([{"name": "wf-idempotency", "features": ["postgres"]}]);
+        let found = findings(&Graph::read(&metadata).unwrap());
+        assert_eq!(found, ["wf-core turns on wf-idempotency/postgres, but is pure"]);
+    }
+
     fn small_graph(from: &str, to: &str) -> Graph {
+        Graph::read(&small_metadata(from, to)).unwrap()
+    }
+
+    fn small_metadata(from: &str, to: &str) -> serde_json::Value {
         let ours: Vec<&str> = if ORDER.contains(&to) || to == "e2e" { vec![from, to] } else { vec![from] };
         let foreign = ["wrapper", "tokio", "serde_json", "copyleft", "from-git"]
             .into_iter()
@@ -198,15 +219,15 @@ mod tests {
                 "name": name,
                 "license": if name == "copyleft" { "GPL-3.0-only" } else { "MIT OR Apache-2.0" },
                 "source": if ours.contains(&name) { None } else { Some(if name == "from-git" { "git+somewhere" } else { "registry+r" }) },
+                "dependencies": [],
                 "manifest_path": format!("/r/{folder}/{name}/Cargo.toml"),
             })
         };
         let packages: Vec<_> = ours.iter().copied().chain(foreign).map(package).collect();
         let arrow = |from: &str, to: &str| json!({"id": from, "deps": [{"pkg": to, "dep_kinds": [{"kind": null}]}]});
         let nodes = [arrow(from, to), arrow("wrapper", "tokio")];
-        let metadata = json!({
+        json!({
             "packages": packages, "workspace_members": ours, "workspace_root": "/r", "resolve": {"nodes": nodes},
-        });
-        Graph::read(&metadata).unwrap()
+        })
     }
 }

@@ -7,6 +7,7 @@ mod tools;
 mod deps;
 
 use anyhow::Result;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask VERB
@@ -15,9 +16,12 @@ const USAGE: &str = "usage: cargo xtask VERB
   fmt            is everything formatted?
   lint           clippy over all targets, warnings are errors
   deps           the rules about dependencies: direction, licences, what the pure crates may contain
-  crash --minutes M [--seed S]
+  crash --minutes M [--seed S] [--store sqlite|postgres]
                  kills the release binary at every failpoint under load for so long, checks what everybody saw, and
                  prints a table; exit 1 with the seed and the kept folder at the first fault
+  soak [--jobs N]
+                 finishes so many jobs (10,000,000 where nothing is said) on a PostgreSQL of its own, and prints whether the
+                 store stays as fast and as small as it was
   simulate [ARGS]
                  worlds of one seed each around the real engine: --seeds N --start S [--threads T]; --seed S [--trace] for one;
                  --planted [--seeds N] for the bugs that must be caught; exit 1 with the failing seeds
@@ -35,6 +39,8 @@ fn main() -> ExitCode {
         ("deps", []) => deps::check(),
         ("test", args) => test(args),
         ("crash", args) if !args.is_empty() => crash(args),
+        ("soak", []) => soak("10000000"),
+        ("soak", [flag, jobs]) if flag == "--jobs" => soak(jobs),
         ("simulate", args) => simulate(args),
         ("fix", []) => fix(),
         _ => {
@@ -74,6 +80,7 @@ fn fix() -> Result<()> {
 /// Everything missing is found before the first minute is spent on building.
 fn test(args: &[String]) -> Result<()> {
     let nats_server = tools::nats_server()?;
+    let (postgres, pgbouncer) = (tools::postgres()?, tools::pgbouncer()?);
     tools::c_compiler()?;
     tools::curl()?;
     let binary = run::release_binary("wf")?;
@@ -83,6 +90,9 @@ fn test(args: &[String]) -> Result<()> {
     if cfg!(target_os = "linux") {
         env.push(("WF_POWERLOSS_LAYER", run::powerloss_layer()?));
     }
+    env.extend([("WF_POSTGRES_BIN", postgres), ("WF_PGBOUNCER", pgbouncer)]);
+    let shared = tools::SharedPostgres::start(&env)?;
+    env.push(("WF_POSTGRES_URL", PathBuf::from(&shared.url)));
     let args: Vec<&str> = if args.is_empty() { vec!["--workspace"] } else { args.iter().map(String::as_str).collect() };
     if !run::succeeds("nextest") {
         eprintln!("cargo-nextest is not installed; running cargo test. Nicer: cargo install --locked cargo-nextest");
@@ -95,6 +105,16 @@ fn test(args: &[String]) -> Result<()> {
     run::cargo_with(&[&["nextest", "run", "--locked"], &args[..]].concat(), &env)
 }
 
+fn soak(jobs: &str) -> Result<()> {
+    let env = [("WF_POSTGRES_BIN", tools::postgres()?)];
+    let binary = run::release_binary("wf")?;
+    let shared = tools::SharedPostgres::start(&env)?;
+    let store = format!("{}/postgres", shared.url);
+    let status = run::command(binary).args(["bench", "--store", &store, "--churn", jobs]).status()?;
+    anyhow::ensure!(status.success(), "the soak failed ({status})");
+    Ok(())
+}
+
 fn simulate(args: &[String]) -> Result<()> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     run::cargo(&[&["run", "--quiet", "--locked", "--profile", "sim", "--package", "sim", "--"], &args[..]].concat())
@@ -105,7 +125,10 @@ fn crash(args: &[String]) -> Result<()> {
     let nats_server = tools::nats_server()?;
     tools::c_compiler()?;
     let binary = run::release_binary("wf")?;
-    let env = [("WF_BINARY", binary), ("WF_NATS_SERVER", nats_server)];
+    let mut env = vec![("WF_BINARY", binary), ("WF_NATS_SERVER", nats_server)];
+    if args.iter().any(|arg| arg == "postgres") {
+        env.push(("WF_POSTGRES_BIN", tools::postgres()?));
+    }
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     run::cargo_with(
         &[&["run", "--quiet", "--locked", "--package", "e2e", "--bin", "crash", "--"], &args[..]].concat(),

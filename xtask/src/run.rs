@@ -48,6 +48,12 @@ pub fn powerloss_layer() -> Result<PathBuf> {
     built(&["build", "--locked", "--package", "powerloss", "--example", name], library)
 }
 
+/// Builds the program that is PostgreSQL for as long as a test run takes.
+pub fn shared_postgres() -> Result<PathBuf> {
+    let executable = |message: &Value| Some(PathBuf::from(message.get("executable")?.as_str()?));
+    built(&["build", "--locked", "--package", "servers", "--bin", "shared-postgres"], executable)
+}
+
 /// Runs cargo and finds a file among what it says that it made.
 fn built(args: &[&str], file: impl Fn(&Value) -> Option<PathBuf>) -> Result<PathBuf> {
     eprintln!("$ cargo {}", args.join(" "));

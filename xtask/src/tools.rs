@@ -1,6 +1,12 @@
 //! Programs that the tests start and cargo does not bring: found, fetched, or named with the command that installs them.
 //! Does not install into the system: a package's own scripts would start a broker on its well-known port, and a broker
-//! that somebody runs there is none of our business.
+//! that somebody runs there is none of our business. Next: `packages.rs` unpacks Debian's packages, `postgres.rs` knows
+//! what a server and a pool in front of it need.
+
+mod packages;
+mod postgres;
+
+pub use postgres::{SharedPostgres, pgbouncer, postgres};
 
 use crate::run;
 use anyhow::{Context, Result, bail, ensure};
@@ -17,8 +23,8 @@ pub fn nats_server() -> Result<PathBuf> {
     if let Some(installed) = find("nats-server") {
         return Ok(installed);
     }
-    if !unpacked.is_file() && find("apt-get").is_some() {
-        fetch("nats-server", &folder).unwrap_or_else(|error| eprintln!("nats-server: {error:#}"));
+    if !unpacked.is_file() {
+        packages::fetch("nats-server", &folder);
     }
     if !unpacked.is_file() {
         bail!(
@@ -58,44 +64,6 @@ fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let places = std::env::split_paths(&path).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
     places.map(|place| place.join(program)).find(|candidate| candidate.is_file())
-}
-
-/// Unpacks beside the place and moves at the end: an attempt that was interrupted is not taken for the package.
-fn fetch(package: &str, folder: &Path) -> Result<()> {
-    eprintln!("fetching Debian's package {package} into {}", folder.display());
-    let part = folder.with_extension("part");
-    for leftover in [folder, &part] {
-        if leftover.exists() {
-            std::fs::remove_dir_all(leftover)?;
-        }
-    }
-    std::fs::create_dir_all(&part)?;
-    // A fresh machine has no package lists yet.
-    download(package, &part).or_else(|_| {
-        quietly("apt-get", &["update"], &part)?;
-        download(package, &part)
-    })?;
-    let is_package = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "deb");
-    let files = std::fs::read_dir(&part)?.filter_map(|entry| Some(entry.ok()?.path()));
-    let file = files.into_iter().find(is_package).context("apt-get brought no file")?;
-    quietly("dpkg-deb", &["-x", &file.to_string_lossy(), "."], &part)?;
-    Ok(std::fs::rename(part, folder)?)
-}
-
-fn download(package: &str, folder: &Path) -> Result<()> {
-    quietly("apt-get", &["download", package], folder)
-}
-
-/// Shows what the program said only if it failed.
-fn quietly(program: &str, args: &[&str], folder: &Path) -> Result<()> {
-    let output = run::command(program).args(args).current_dir(folder).output().with_context(|| program.to_owned())?;
-    ensure!(
-        output.status.success(),
-        "{program} {} failed: {}",
-        args.join(" "),
-        String::from_utf8_lossy(&output.stderr).trim()
-    );
-    Ok(())
 }
 
 fn target_directory() -> Result<PathBuf> {

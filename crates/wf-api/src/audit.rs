@@ -41,6 +41,7 @@ struct StoredEvent<'a> {
 /// An event with its place among the events of its command, from 1.
 #[derive(Debug)]
 pub struct NumberedEvent {
+    pub partition: u16,
     pub position: u64,
     pub n: u32,
     /// The instance that it belongs to.
@@ -69,5 +70,12 @@ fn number(row: &AuditRow, time: Millis, n: u32, stored: StoredEvent<'_>) -> Numb
         resource: stored.resource,
         payload: stored.payload.to_owned(),
     };
-    NumberedEvent { position: row.position, n, root, event }
+    NumberedEvent { partition: row.partition, position: row.position, n, root, event }
+}
+
+impl NumberedEvent {
+    /// Where it stands among all events.
+    pub fn place(&self) -> (u16, u64, u32) {
+        (self.partition, self.position, self.n)
+    }
 }

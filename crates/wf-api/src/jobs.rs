@@ -15,8 +15,10 @@ use crate::time::Instant;
 use crate::write::{self, Writer};
 
 mod activation;
+mod parts;
 
 pub use activation::{ActivateJobs, ActivatedJob, ActivatedJobs, Poll, read_activate, render_activated, render_none};
+pub use parts::{Part, merge_completed_many};
 
 pub const LEASE_MS_MAX: i64 = 86_400_000;
 /// Jobs of one batch completion.
@@ -139,6 +141,11 @@ pub fn render_completed_many(outcome: &Outcome) -> Answer {
     });
     out.raw("}");
     answer::ok(out.finish())
+}
+
+/// One result of a batch that the store or the network refused.
+fn write_refused(out: &mut Writer, job: Key, problem: &str) {
+    out.raw("{\"key\":").key(job).raw(",\"problem\":").raw(problem).raw("}");
 }
 
 /// Body of `POST /api/v1/jobs/{key}/fail`.

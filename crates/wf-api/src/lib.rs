@@ -22,6 +22,7 @@ pub mod incidents;
 pub mod instances;
 pub mod jobs;
 pub mod messages;
+pub mod nodes;
 pub mod outbox;
 pub mod proofs;
 

@@ -69,18 +69,19 @@ pub fn parse_state(text: &str) -> Option<OutboxState> {
     states.into_iter().find(|state| state_name(*state) == text)
 }
 
-/// `{position}.{n}.{sink}`: short, and legible in a path and a shell.
+/// `{partition}.{position}.{n}.{sink}`: short, and legible in a path and a shell.
 pub fn id_text(id: &OutboxId) -> String {
-    format!("{}.{}.{}", id.position, id.n, id.sink)
+    format!("{}.{}.{}.{}", id.partition, id.position, id.n, id.sink)
 }
 
 /// The inverse of [`id_text`].
 pub fn parse_id(text: &str) -> Option<OutboxId> {
-    let mut parts = text.splitn(3, '.');
+    let mut parts = text.splitn(4, '.');
+    let partition = parts.next()?.parse().ok()?;
     let position = parts.next()?.parse().ok()?;
     let n = parts.next()?.parse().ok()?;
     let sink = parts.next().filter(|sink| !sink.is_empty())?;
-    Some(OutboxId { position, n, sink: sink.into() })
+    Some(OutboxId { partition, position, n, sink: sink.into() })
 }
 
 /// Body of `POST /api/v1/outbox/{id}/retry`.

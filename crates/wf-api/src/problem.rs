@@ -71,6 +71,12 @@ impl Problem {
         self
     }
 
+    /// A member of the case's own, of which the JSON is made already.
+    pub fn with_json(mut self, name: &'static str, json: String) -> Problem {
+        self.extra.push((name, json));
+        self
+    }
+
     pub fn to_json(&self) -> Vec<u8> {
         let mut out = Writer::new(256);
         self.write(&mut out);

@@ -73,9 +73,9 @@ fn times_are_written_as_the_calendar_has_them() {
 
 #[test]
 fn ids_of_the_outbox_survive_a_path() {
-    let id = outbox::parse_id("17.2.my.sink").unwrap();
+    let id = outbox::parse_id("1.17.2.my.sink").unwrap();
     assert_eq!((id.position, id.n, &*id.sink), (17, 2, "my.sink"));
-    assert_eq!(outbox::id_text(&id), "17.2.my.sink");
+    assert_eq!(outbox::id_text(&id), "1.17.2.my.sink");
     for wrong in ["", "17", "17.2", "17.2.", "x.2.s", "-1.2.s"] {
         assert_eq!(outbox::parse_id(wrong), None, "{wrong}");
     }

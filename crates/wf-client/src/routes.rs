@@ -174,6 +174,11 @@ impl Client {
         self.get(&["idempotency"], query)
     }
 
+    /// The nodes that share the server's store.
+    pub fn nodes(&self) -> Call<Nodes> {
+        self.get(&["nodes"], vec![])
+    }
+
     /// The whole life of one request, asked for from one of its ends.
     pub fn explain(&self, end: &End) -> Call<Explanation> {
         self.get(&["explain"], vec![end.parameter()])

@@ -402,3 +402,34 @@ pub struct KeyUse {
 pub struct Clock {
     pub now: String,
 }
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Nodes {
+    pub nodes: Vec<Node>,
+    pub partitions: Vec<Partition>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Node {
+    pub id: String,
+    pub name: String,
+    pub address: String,
+    pub version: String,
+    pub joined_at: Option<String>,
+    pub lease_left_ms: Option<i64>,
+    pub partitions: Vec<u16>,
+    /// The node that answered.
+    pub is_self: bool,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Partition {
+    pub partition: u16,
+    pub epoch: String,
+    pub position: String,
+    /// The owner's name.
+    pub owner: Option<String>,
+    /// Commands of other partitions that wait; counted up to 100.
+    pub inbox: u64,
+}

@@ -116,6 +116,10 @@ fn write_row(row: &Row, out: &mut Canon) {
             out.text(&row.tenant).text(&row.element_id).text(row.kind.name()).text(&row.message).int(row.created_at);
         }
         Row::FollowUp(row) => write_follow_up(row, out),
+        Row::Handover(row) => {
+            out.tag(16).keys(&[row.subscription, row.message, row.root]).text(&row.tenant).text(&row.process_id);
+            out.text(&row.name).text(&row.correlation_key).variables(&row.variables).int(row.expires_at);
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use wf_model::Process;
 
 use crate::ids::{Key, Millis};
-use crate::rows::{Json, Text, Variables};
+use crate::partitions::Partitions;
+use crate::rows::{Json, Subscription, Text, Variables};
 
 /// What surrounds a command: given by the turn, never looked up.
 #[derive(Clone, Debug)]
@@ -15,6 +16,8 @@ pub struct Context {
     /// The command's own time; never goes back within a partition.
     pub now: Millis,
     pub partition: u16,
+    /// Those of the store: where a name is at home depends on them.
+    pub partitions: Partitions,
     /// The position that the command takes if it changes something.
     pub position: u64,
     /// Where lineage begins: the request's idempotency key; empty where there is none.
@@ -137,6 +140,46 @@ pub enum Command {
         now: Millis,
         frozen: bool,
     },
+
+    // Sent by another partition, see `crossing.rs`.
+    AdoptDefinitions {
+        tenant: Text,
+        definitions: Vec<Adopted>,
+    },
+    OpenSubscription {
+        copy: Subscription,
+    },
+    CloseSubscription {
+        subscription: Key,
+        root: Key,
+    },
+    /// A message for a subscription of this partition.
+    Correlate {
+        subscription: Key,
+        message: Key,
+        tenant: Text,
+        name: Text,
+        variables: Variables,
+    },
+    /// What became of a message that was handed over.
+    SettleCorrelation {
+        subscription: Key,
+        message: Key,
+        accepted: bool,
+    },
+}
+
+/// A definition as the partition that deployed it made it.
+#[derive(Clone, Debug)]
+pub struct Adopted {
+    pub key: Key,
+    pub process_id: Text,
+    pub version: u32,
+    pub resource: Text,
+    pub xml: Arc<[u8]>,
+    pub deployed_at: Millis,
+    /// Compiled before the turn, as a deployment's are.
+    pub process: Option<Arc<Process>>,
 }
 
 /// What the engine gives up on.
@@ -144,6 +187,18 @@ pub enum Command {
 pub enum Quarantined {
     Timer(Key),
     FollowUp(Key),
+    /// A message between two partitions: at the instance's, which could not take it, or at the message's, which could not
+    /// go on after it was settled.
+    Handover {
+        subscription: Key,
+        message: Key,
+    },
+    /// A subscription of an instance here that could not be opened where its message arrives.
+    Subscription(Key),
+    /// One of an instance elsewhere that could not be opened here.
+    Copy(Key),
+    /// Any other command of another partition: (source, position, number).
+    Sent(u16, u64, u32),
 }
 
 #[derive(Clone, Debug)]
@@ -190,6 +245,18 @@ impl Command {
                 | Command::Purge { .. }
                 | Command::OpenEpoch { .. }
                 | Command::SetClock { .. }
+        ) || self.is_crossing()
+    }
+
+    /// Another partition sent it.
+    pub fn is_crossing(&self) -> bool {
+        matches!(
+            self,
+            Command::AdoptDefinitions { .. }
+                | Command::OpenSubscription { .. }
+                | Command::CloseSubscription { .. }
+                | Command::Correlate { .. }
+                | Command::SettleCorrelation { .. }
         )
     }
 
@@ -218,6 +285,11 @@ impl Command {
             Command::Purge { .. } => "purge",
             Command::OpenEpoch { .. } => "open-epoch",
             Command::SetClock { .. } => "set-clock",
+            Command::AdoptDefinitions { .. } => "adopt-definitions",
+            Command::OpenSubscription { .. } => "open-subscription",
+            Command::CloseSubscription { .. } => "close-subscription",
+            Command::Correlate { .. } => "correlate",
+            Command::SettleCorrelation { .. } => "settle-correlation",
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use wf_model::{Process, Text as ModelText};
 
-use crate::command::Resource;
+use crate::command::{Adopted, Command, Resource};
 use crate::draft::{Run, Stop};
 use crate::event::What;
 use crate::ids;
@@ -22,7 +22,30 @@ pub(crate) fn deploy(walk: &mut Walk<'_, '_>, resources: &[Resource]) -> Run<Out
             deployed.push(deploy_process(walk, resource, process)?);
         }
     }
+    tell_others(walk, resources, &deployed);
     Ok(Outcome::Deployed(deployed))
+}
+
+/// Every partition has every definition: so each can be understood, and its log be run again, alone.
+fn tell_others(walk: &mut Walk<'_, '_>, resources: &[Resource], deployed: &[Deployed]) {
+    let processes = resources.iter().flat_map(|resource| resource.processes.iter().map(move |one| (resource, one)));
+    let news = processes.zip(deployed).filter(|(_, deployed)| !deployed.duplicate);
+    let definitions: Vec<Adopted> = news
+        .map(|((resource, process), deployed)| Adopted {
+            key: deployed.key,
+            process_id: deployed.process_id.clone(),
+            version: deployed.version,
+            resource: resource.name.clone(),
+            xml: resource.xml.clone(),
+            deployed_at: deployed.deployed_at,
+            process: Some(process.clone()),
+        })
+        .collect();
+    let others = walk.context.partitions.iter().filter(|other| *other != walk.context.partition);
+    for other in others.filter(|_| !definitions.is_empty()) {
+        let tenant = walk.context.tenant.clone();
+        walk.send(other, Command::AdoptDefinitions { tenant, definitions: definitions.clone() });
+    }
 }
 
 /// Two processes with one id in one deployment: which would be the latest?
@@ -84,7 +107,7 @@ fn describe(definition: &Definition, duplicate: bool) -> Deployed {
 }
 
 /// Only the latest version is started by messages.
-fn close_starts(walk: &mut Walk<'_, '_>, latest: &Definition) -> Run<()> {
+pub(crate) fn close_starts(walk: &mut Walk<'_, '_>, latest: &Definition) -> Run<()> {
     let process = walk.draft.process(latest.key)?;
     for (_, message) in process.message_starts() {
         if let ModelText::Literal(name) = &message.name {
@@ -94,7 +117,7 @@ fn close_starts(walk: &mut Walk<'_, '_>, latest: &Definition) -> Run<()> {
     Ok(())
 }
 
-fn open_starts(walk: &mut Walk<'_, '_>, definition: &Definition, process: &Process) -> Run<()> {
+pub(crate) fn open_starts(walk: &mut Walk<'_, '_>, definition: &Definition, process: &Process) -> Run<()> {
     for (element, message) in process.message_starts() {
         if let ModelText::Literal(name) = &message.name {
             walk.draft.put(StartSubscription {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use wf_model::Process;
 
+use crate::command::Command;
 use crate::event::{Event, What};
 use crate::ids::{self, Key};
 use crate::outcome::Rejection;
@@ -82,6 +83,8 @@ pub struct Draft<'a> {
     /// Entries that the changes add (`true`) or remove.
     moved: BTreeMap<RangeId, BTreeMap<SortKey, bool>>,
     events: Vec<Event>,
+    /// Commands for other partitions, in order.
+    sent: Vec<(u16, Command)>,
     /// Instances that this command makes.
     born: Vec<Key>,
     partition: u16,
@@ -96,6 +99,8 @@ pub struct Changes {
     pub rows: BTreeMap<RowId, Option<Row>>,
     pub moved: BTreeMap<RangeId, BTreeMap<SortKey, bool>>,
     pub events: Vec<Event>,
+    /// Commands for other partitions, in order.
+    pub sent: Vec<(u16, Command)>,
     pub born: Vec<Key>,
     pub next_counter: u64,
 }
@@ -107,6 +112,7 @@ impl<'a> Draft<'a> {
             changes: BTreeMap::new(),
             moved: BTreeMap::new(),
             events: Vec::new(),
+            sent: Vec::new(),
             born: Vec::new(),
             partition,
             first_counter: next_counter,
@@ -119,6 +125,7 @@ impl<'a> Draft<'a> {
             rows: self.changes,
             moved: self.moved,
             events: self.events,
+            sent: self.sent,
             born: self.born,
             next_counter: self.next_counter,
         }
@@ -138,6 +145,11 @@ impl<'a> Draft<'a> {
     /// Whoever keeps ranges in memory knows those of a new instance from here on.
     pub fn born(&mut self, instance: Key) {
         self.born.push(instance);
+    }
+
+    /// To be executed by another partition, once this command is committed.
+    pub fn send(&mut self, target: u16, command: Command) {
+        self.sent.push((target, command));
     }
 
     pub fn emit(&mut self, root: Key, resource: Key, what: What) {
@@ -272,8 +284,10 @@ fn owner(id: &RowId) -> Option<Key> {
         | RowId::Message(key)
         | RowId::Incident(key)
         | RowId::FollowUp(key) => Some(*key),
-        RowId::StartSubscription { .. } | RowId::MessageId { .. } | RowId::StartLock { .. } | RowId::Unique { .. } => {
-            None
-        }
+        RowId::StartSubscription { .. }
+        | RowId::MessageId { .. }
+        | RowId::StartLock { .. }
+        | RowId::Unique { .. }
+        | RowId::Handover { .. } => None,
     }
 }

@@ -98,6 +98,28 @@ pub enum What {
         element_id: Text,
     },
     MessageExpired,
+    /// To an instance of another partition.
+    MessageHandedOver {
+        name: Text,
+    },
+    /// The instance that it was handed to has ended meanwhile.
+    MessageRejected {
+        name: Text,
+    },
+    MessageSettled {
+        accepted: bool,
+    },
+    /// Of another partition.
+    SubscriptionAnnounced {
+        message: Text,
+        correlation_key: Text,
+    },
+    SubscriptionWithdrawn,
+    /// What another partition deployed.
+    DefinitionAdopted {
+        process_id: Text,
+        version: u32,
+    },
     IncidentCreated {
         kind: IncidentKind,
         element_id: Text,
@@ -153,6 +175,12 @@ impl What {
             What::MessagePublished { .. } => "message.published",
             What::MessageCorrelated { .. } => "message.correlated",
             What::MessageExpired => "message.expired",
+            What::MessageHandedOver { .. } => "message.handed-over",
+            What::MessageRejected { .. } => "message.rejected",
+            What::MessageSettled { .. } => "message.settled",
+            What::SubscriptionAnnounced { .. } => "subscription.announced",
+            What::SubscriptionWithdrawn => "subscription.withdrawn",
+            What::DefinitionAdopted { .. } => "definition.adopted",
             What::IncidentCreated { .. } => "incident.created",
             What::IncidentResolved => "incident.resolved",
             What::FollowUpScheduled => "follow-up.scheduled",

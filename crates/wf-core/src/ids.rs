@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::partitions::Partitions;
 use crate::planted::{self, Bug};
 use crate::text::push_hex;
 
@@ -25,6 +26,26 @@ pub fn key(partition: u16, counter: u64) -> Key {
 
 pub fn partition_of(key: Key) -> u16 {
     (key >> COUNTER_BITS) as u16
+}
+
+/// The partition that a name is at home in: the same on every node and for ever.
+pub fn home(parts: &[&[u8]], partitions: Partitions) -> u16 {
+    let hash = hash16(parts);
+    partitions.pick(u64::from_be_bytes([hash[0], hash[1], hash[2], hash[3], hash[4], hash[5], hash[6], hash[7]]))
+}
+
+/// Where a message is received and its subscriptions stand. All names of one correlation key meet in one partition: there
+/// the locks are that keep one instance per key. A message without a key has no lock, and is spread by its name.
+pub fn home_of_message(tenant: &str, name: &str, correlation_key: &str, partitions: Partitions) -> u16 {
+    match correlation_key {
+        "" => home(&[b"message", tenant.as_bytes(), name.as_bytes()], partitions),
+        key => home(&[b"correlation", tenant.as_bytes(), key.as_bytes()], partitions),
+    }
+}
+
+/// Where instances with this unique value live: a twin is always found there.
+pub fn home_of_unique(tenant: &str, process_id: &str, variable: &str, value: &[u8; 16], partitions: Partitions) -> u16 {
+    home(&[b"unique", tenant.as_bytes(), process_id.as_bytes(), variable.as_bytes(), value], partitions)
 }
 
 /// Where counters start in a newly opened epoch: a store that was restored from a backup never gives an id of the

@@ -51,7 +51,8 @@ fn retry_job(walk: &mut Walk<'_, '_>, incident: &Incident, retries: Option<i32>)
     Ok(())
 }
 
-/// The element no longer waits for this incident, and its timers that were put aside are due.
+/// The element no longer waits for this incident; its timers that were put aside are due, and its subscriptions that
+/// another partition may not know are announced there again.
 fn forget(walk: &mut Walk<'_, '_>, incident: &Incident) -> Run<Option<Arc<Element>>> {
     let id = RowId::Element { scope: incident.scope, key: incident.element_key };
     let Some(element) = walk.draft.get::<Element>(&id)? else { return Ok(None) };
@@ -61,6 +62,8 @@ fn forget(walk: &mut Walk<'_, '_>, incident: &Incident) -> Run<Option<Arc<Elemen
             walk.draft.put(Timer { due: walk.context.now, ..(*timer).clone() })?;
         }
     }
+    let open = element.attached.iter().filter(|attached| attached.kind == AttachedKind::Subscription);
+    open.map(|attached| attached.key).try_for_each(|key| walk.announce_again(key))?;
     Ok(Some(walk.draft.put(Element { incident: 0, ..(*element).clone() })?))
 }
 

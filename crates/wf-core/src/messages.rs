@@ -79,7 +79,12 @@ fn received_before(walk: &Walk<'_, '_>, publication: &Publication<'_>) -> Run<Op
 }
 
 fn content_of(publication: &Publication<'_>) -> [u8; 16] {
-    ids::hash16(&[publication.correlation_key.as_bytes(), &content_hash(publication.variables)])
+    message_content(publication.correlation_key, publication.variables)
+}
+
+/// What a repeat of a message id is held against.
+pub fn message_content(correlation_key: &str, variables: &Variables) -> [u8; 16] {
+    ids::hash16(&[correlation_key.as_bytes(), &content_hash(variables)])
 }
 
 fn remember(walk: &mut Walk<'_, '_>, publication: &Publication<'_>, key: Key, dedup_ms: i64) -> Run<()> {
@@ -129,7 +134,7 @@ fn deliver_to_waiting(walk: &mut Walk<'_, '_>, message: &Message, reached: &mut 
         after = Some(sort);
         let Some(subscription) = subscription else { continue };
         if let Err(place) = reached.binary_search(&subscription.process_id)
-            && walk.correlate(&subscription, message)?
+            && walk.reach(&subscription, message)?
         {
             reached.insert(place, subscription.process_id.clone());
         }
@@ -156,6 +161,33 @@ fn deliver_to_starts(walk: &mut Walk<'_, '_>, message: &Message, origin: [u8; 16
         }
     }
     Ok(())
+}
+
+/// For one process, which an instance elsewhere has refused it for: its next subscription, else its start event.
+pub(crate) fn deliver_to_process(walk: &mut Walk<'_, '_>, message: &Message, process_id: &Text) -> Run<bool> {
+    let range = RangeId::Subscriptions {
+        tenant: message.tenant.clone(),
+        message: message.name.clone(),
+        correlation_key: message.correlation_key.clone(),
+    };
+    let mut after = None;
+    while let Some(sort) = walk.draft.next_in(&range, after.as_ref())? {
+        let subscription = walk.draft.get::<Subscription>(&RowId::Subscription(sort.key))?;
+        after = Some(sort);
+        let Some(subscription) = subscription.filter(|open| open.process_id == *process_id) else { continue };
+        if walk.reach(&subscription, message)? {
+            return Ok(true);
+        }
+    }
+    let id = RowId::StartSubscription {
+        tenant: message.tenant.clone(),
+        message: message.name.clone(),
+        process_id: process_id.clone(),
+    };
+    match walk.draft.get::<StartSubscription>(&id)? {
+        Some(start) => start_by_message(walk, &start, message, origin_of_key(message.key)),
+        None => Ok(false),
+    }
 }
 
 /// While an instance that this correlation key started is alive, it starts no second one.

@@ -1,12 +1,15 @@
 //! What the engine could not execute is put aside with an incident, so that it is not tried for ever and not lost:
 //! an operator resolves it, and the same is tried again. Next: `incidents.rs`.
 
-use crate::command::Quarantined;
+use crate::command::{Command, Quarantined};
+use crate::crossing::{close_copy, put_back, settle_at_home};
 use crate::draft::Run;
 use crate::event::What;
 use crate::expressions::Halt;
-use crate::ids::{Key, Millis};
-use crate::rows::{Element, FollowUp, IncidentKind, Phase, RowId, Scope, Text, Timer, Variables, Work};
+use crate::ids::{self, Key, Millis};
+use crate::rows::{
+    Element, FollowUp, Handover, IncidentKind, Phase, RowId, Scope, Subscription, Text, Timer, Variables, Work,
+};
 use crate::walk::Walk;
 use wf_model::{ElementIdx, FlowIdx, ROOT};
 
@@ -17,6 +20,22 @@ pub(crate) fn quarantine(walk: &mut Walk<'_, '_>, what: Quarantined, reason: &Te
     match what {
         Quarantined::Timer(key) => put_timer_aside(walk, key, reason),
         Quarantined::FollowUp(key) => put_follow_up_aside(walk, key, reason),
+        Quarantined::Handover { subscription, message } if ids::partition_of(message) == walk.context.partition => {
+            put_settlement_aside(walk, subscription, message, reason)
+        }
+        Quarantined::Handover { subscription, message } => put_handover_aside(walk, subscription, message, reason),
+        Quarantined::Subscription(key) => put_subscription_aside(walk, key, reason),
+        Quarantined::Copy(key) => {
+            walk.draft.emit(0, key, What::Quarantined { reason: reason.clone() });
+            let what = Quarantined::Subscription(key);
+            walk.send(ids::partition_of(key), Command::Quarantine { what, reason: reason.clone() });
+            Ok(true)
+        }
+        // It changed nothing and comes no more: the log of this partition is where it is told.
+        Quarantined::Sent(..) => {
+            walk.draft.emit(0, 0, What::Quarantined { reason: reason.clone() });
+            Ok(true)
+        }
     }
 }
 
@@ -49,6 +68,37 @@ fn put_follow_up_aside(walk: &mut Walk<'_, '_>, key: Key, reason: &Text) -> Run<
         // The message stays buffered: the next end of an instance, the next subscription looks for it again.
         Work::StartNext { .. } | Work::MatchBuffered { .. } => (),
     }
+    Ok(true)
+}
+
+/// The message goes to the next who waits. When the incident is resolved the subscription is announced again, and meets the
+/// message again if that is still buffered.
+fn put_handover_aside(walk: &mut Walk<'_, '_>, subscription: Key, message: Key, reason: &Text) -> Run<bool> {
+    if !put_subscription_aside(walk, subscription, reason)? {
+        walk.draft.emit(0, subscription, What::Quarantined { reason: reason.clone() });
+    }
+    settle_at_home(walk, subscription, message, false);
+    Ok(true)
+}
+
+/// Nobody could be given the message; where it is buffered, the next who comes looks for it again.
+fn put_settlement_aside(walk: &mut Walk<'_, '_>, subscription: Key, message: Key, reason: &Text) -> Run<bool> {
+    let id = RowId::Handover { subscription, message };
+    let handover = walk.draft.get::<Handover>(&id)?;
+    let root = handover.as_ref().map_or(0, |handover| handover.root);
+    walk.draft.emit(root, message, What::Quarantined { reason: reason.clone() });
+    if let Some(handover) = handover {
+        walk.draft.delete(id)?;
+        close_copy(walk, subscription)?;
+        put_back(walk, &handover)?;
+    }
+    Ok(true)
+}
+
+fn put_subscription_aside(walk: &mut Walk<'_, '_>, key: Key, reason: &Text) -> Run<bool> {
+    let Some(open) = walk.draft.get::<Subscription>(&RowId::Subscription(key))? else { return Ok(false) };
+    walk.draft.emit(open.root, key, What::Quarantined { reason: reason.clone() });
+    raise_on(walk, open.scope, open.host, reason)?;
     Ok(true)
 }
 

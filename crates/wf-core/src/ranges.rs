@@ -123,7 +123,7 @@ pub fn entries(row: &Row, mut visit: impl FnMut(RangeId, SortKey)) {
             visit(RangeId::Due(Due::MessageIds), SortKey { rank: row.expires_at, key: row.key, name: name.into() });
         }
         Row::FollowUp(row) => visit(RangeId::FollowUps, SortKey::by_key(row.key)),
-        Row::StartLock(_) | Row::Unique(_) | Row::Incident(_) => (),
+        Row::StartLock(_) | Row::Unique(_) | Row::Incident(_) | Row::Handover(_) => (),
     }
 }
 

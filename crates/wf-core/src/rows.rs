@@ -238,7 +238,8 @@ pub struct Timer {
     pub interval: Text,
 }
 
-/// An open message subscription.
+/// An open message subscription. Where its messages are at home in another partition a copy of it stands there: the same
+/// key, `scope` 0, and `host` 0 where it takes one message only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subscription {
     pub key: Key,
@@ -250,6 +251,32 @@ pub struct Subscription {
     pub message: Text,
     pub correlation_key: Text,
     pub target: ElementIdx,
+}
+
+impl Subscription {
+    /// As it stands where its messages arrive.
+    pub fn copy(&self, takes_one: bool) -> Subscription {
+        Subscription { scope: 0, host: if takes_one { 0 } else { self.host }, target: 0, ..self.clone() }
+    }
+
+    /// Of a copy.
+    pub fn takes_one(&self) -> bool {
+        self.host == 0
+    }
+}
+
+/// A message that was handed to an instance of another partition and is not settled yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handover {
+    pub subscription: Key,
+    pub message: Key,
+    pub root: Key,
+    pub tenant: Text,
+    pub process_id: Text,
+    pub name: Text,
+    pub correlation_key: Text,
+    pub variables: Variables,
+    pub expires_at: Millis,
 }
 
 /// A buffered message: waits for a subscription until it expires.
@@ -386,6 +413,7 @@ rows!(
     Unique,
     Incident,
     FollowUp,
+    Handover,
 );
 
 /// A typed row inside [`Row`].
@@ -413,6 +441,7 @@ pub enum RowId {
     Unique { tenant: Text, process_id: Text, variable: Text, value: [u8; 16] },
     Incident(Key),
     FollowUp(Key),
+    Handover { subscription: Key, message: Key },
 }
 
 macro_rules! ids {
@@ -445,4 +474,5 @@ ids!(
     },
     Incident: row => RowId::Incident(row.key),
     FollowUp: row => RowId::FollowUp(row.key),
+    Handover: row => RowId::Handover { subscription: row.subscription, message: row.message },
 );

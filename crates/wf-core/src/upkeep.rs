@@ -2,6 +2,7 @@
 //! a late timer, a swept lease or a repeated follow-up changes nothing.
 
 use crate::command::Command;
+use crate::crossing::crossing;
 use crate::draft::{Run, gather};
 use crate::event::What;
 use crate::ids::{self, Key, Millis};
@@ -33,6 +34,7 @@ pub(crate) fn own(walk: &mut Walk<'_, '_>, command: &Command) -> Run<Outcome> {
             walk.draft.emit(0, 0, What::ClockSet { now: *now });
             return Ok(Outcome::ClockSet { now: *now });
         }
+        sent if sent.is_crossing() => crossing(walk, sent)?,
         // A client's verb never comes here: `dispatch` has taken it.
         _ => false,
     };
@@ -101,9 +103,8 @@ fn purge(walk: &mut Walk<'_, '_>, before: Millis, rows_max: u32) -> Run<bool> {
         let oldest = walk.draft.first_in(&range, rows_max as usize)?;
         let over = oldest.iter().take_while(|sort| due_at(sort) <= limit);
         let ids: Vec<RowId> = over.filter_map(|sort| row_at(&range, sort)).collect();
-        gather(&ids, |id| walk.draft.row(id))?;
         dropped += ids.len() as u32;
-        ids.into_iter().try_for_each(|id| drop_row(walk, id))?;
+        gather(ids, |id| drop_row(walk, id))?;
     }
     if dropped > 0 {
         walk.draft.emit(0, 0, What::Purged { rows: dropped });

@@ -77,6 +77,17 @@ fn rows() -> Vec<Row> {
         has_locals: true,
         attached,
     };
+    let handover = row(Handover {
+        subscription: 16,
+        message: 18,
+        root: 11,
+        tenant: tenant.clone(),
+        process_id: process_id.clone(),
+        name: message.clone(),
+        correlation_key: key.clone(),
+        variables: vec![("x".into(), "1".into())],
+        expires_at: 90,
+    });
     let follow_up = |work| row(FollowUp { key: 19, root: 11, scope: 12, work });
     vec![
         row(Definition {
@@ -162,6 +173,7 @@ fn rows() -> Vec<Row> {
         follow_up(Work::Terminate),
         follow_up(Work::StartNext { process_id, message, correlation_key: key, tenant }),
         follow_up(Work::MatchBuffered { subscription: 16 }),
+        handover,
     ]
 }
 
@@ -196,6 +208,7 @@ fn digests() {
         FollowUp a87800a99726d5fd99baf59603f2f91a
         FollowUp 9c82403802ad7202e56969870f33cf99
         FollowUp 3879a3579194c73c3a382565ca2dd93b
+        Handover f4adf1495c98f493482853453a629fe6
         counters 9a33151b89443eb67f197b286d1b84f7
     "#]]
     .assert_eq(&lines);

@@ -4,6 +4,7 @@
 
 mod common;
 
+mod across;
 mod budgets;
 mod corpus;
 mod deployment;
@@ -12,6 +13,7 @@ mod flow;
 mod golden;
 mod jobs;
 mod leases;
+mod interleavings;
 mod messages;
 mod random;
 mod timers;

@@ -18,7 +18,8 @@ use wf_store::{Batch, CommitError, Opened, failpoint};
 use crate::due::Place;
 use crate::engine::EngineError;
 use crate::envelope::{Asked, Envelope, Reply};
-use crate::options::Options;
+use crate::inbox::Inbox;
+use crate::options::{OnReady, Options};
 use crate::partition::Partition;
 use crate::polls::Polls;
 use crate::shared::{End, Shared};
@@ -48,6 +49,7 @@ pub struct Actor {
     /// Turns in a row that the store called a conflict.
     pub(crate) conflicts: u32,
     pub(crate) polls: Polls,
+    pub(crate) inbox: Inbox,
     /// Queues with a ready job that somebody waits for.
     pub(crate) filled: BTreeSet<RangeId>,
     /// Committed clock changes whose consequences are not all committed.
@@ -107,9 +109,11 @@ pub fn on_its_own_thread(actor: Running) -> Result<(), EngineError> {
 impl Actor {
     pub fn new(shared: Arc<Shared>, opened: Opened, mailbox: mpsc::Receiver<Envelope>, options: Options) -> Actor {
         let now = Instant::now();
+        let shared_partitions = shared.store.partitions();
         Actor {
+            inbox: Inbox::new(&options.hub, options.partition),
             shared,
-            partition: Partition::new(&opened, &options),
+            partition: Partition::new(&opened, &options, shared_partitions),
             mailbox,
             started: None,
             standing: Standing::Taken,
@@ -167,6 +171,7 @@ impl Actor {
             }
             let room = self.room();
             let wake = self.next_wake();
+            let inbox = self.inbox.filled.clone();
             tokio::select! {
                 biased;
                 committed = committed(&mut self.committing) => self.settle(committed).await,
@@ -182,9 +187,11 @@ impl Actor {
                         self.is_drained = true;
                     }
                 }
+                () = inbox.notified() => self.inbox.tell_filled(),
                 () = tokio::time::sleep_until(wake) => (),
             }
         }
+        self.inbox.close().await;
         self.shared.ready.store(false, Ordering::Release);
         self.stop_sweeping().await;
     }
@@ -206,6 +213,7 @@ impl Actor {
             self.redo_some().await;
             if self.redo.is_empty() && !self.turn.is_alone {
                 self.do_due_work().await;
+                self.take_inbox().await;
             }
             self.serve_polls().await;
             self.flush_tally();
@@ -243,6 +251,9 @@ impl Actor {
         }
         if self.standing == Standing::Open && !self.redo.is_empty() {
             wake = now;
+        }
+        if self.standing == Standing::Open && !self.partition.partitions.is_one() && !self.is_closing {
+            wake = wake.min(self.inbox.next_look().max(self.retry_from));
         }
         match self.own_work_due_in() {
             Some(due_in) => wake.min((now + due_in).max(self.retry_from)),
@@ -340,7 +351,10 @@ impl Actor {
         if turn.opens_epoch {
             failpoint::hit("after-epoch");
         }
+        self.tell_ready(&turn);
         failpoint::hit("before-answer");
+        let held = turn.take_held();
+        self.tell_others(&batch, held);
         self.clock_replies.extend(turn.release());
         failpoint::hit("after-answer");
         if turn.is_quiet {
@@ -349,6 +363,15 @@ impl Actor {
         if turn.opens_epoch {
             self.standing = Standing::Open;
             self.started.take().into_iter().for_each(|started| drop(started.send(Ok(()))));
+        }
+    }
+
+    /// Before the answers: who hears of an effect finds the job that it made.
+    fn tell_ready(&self, turn: &Turn) {
+        let Some(OnReady(tell)) = &self.options.ready else { return };
+        turn.ready.iter().chain(&turn.filled).for_each(|range| tell(Some(range)));
+        if turn.opens_epoch {
+            tell(None);
         }
     }
 
@@ -364,7 +387,8 @@ impl Actor {
     /// All that is due is done, or on its way to the disk.
     fn is_quiet(&self) -> bool {
         let is_at_work = self.is_closing || self.standing == Standing::Open;
-        is_at_work && self.redo.is_empty() && self.own_work_due_in() != Some(Duration::ZERO)
+        let has_mail = !self.partition.partitions.is_one() && !self.inbox.is_quiet();
+        is_at_work && !has_mail && self.redo.is_empty() && self.own_work_due_in() != Some(Duration::ZERO)
     }
 }
 

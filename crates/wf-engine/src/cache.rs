@@ -9,6 +9,7 @@ use foldhash::fast::RandomState;
 
 use wf_core::draft::{Base, Changes, RangeView};
 use wf_core::planted::{self, Bug};
+use wf_core::rows::MessageId;
 use wf_core::{Key, RangeId, Row, RowId};
 use wf_idempotency::record::Record;
 use wf_model::Process;
@@ -39,6 +40,8 @@ pub struct Cache {
     outbox: BTreeMap<OutboxId, Option<OutboxRow>>,
     /// Ids of the engine's own commands, for the slice at hand only.
     commands: BTreeMap<[u8; 16], bool>,
+    /// Message ids that other partitions hold, for the command at hand only.
+    elsewhere: BTreeMap<RowId, Option<Arc<MessageId>>>,
 }
 
 /// One turn's changes.
@@ -60,6 +63,7 @@ impl Cache {
             layers: VecDeque::from([Layer::default()]),
             outbox: BTreeMap::new(),
             commands: BTreeMap::new(),
+            elsewhere: BTreeMap::new(),
         }
     }
 
@@ -72,6 +76,7 @@ impl Cache {
         self.layers = VecDeque::from([Layer::default()]);
         self.outbox.clear();
         self.commands.clear();
+        self.elsewhere.clear();
     }
 
     /// Closes the turn at hand and begins the next one on top of it.
@@ -164,9 +169,14 @@ impl Cache {
         self.commands.get(id).copied()
     }
 
+    pub fn received_elsewhere(&self, id: &RowId) -> Option<Option<Arc<MessageId>>> {
+        self.elsewhere.get(id).cloned()
+    }
+
     /// The command at hand has ended: what was loaded for it may go.
     pub fn end_command(&mut self) {
         self.outbox.clear();
+        self.elsewhere.clear();
         self.age();
     }
 
@@ -198,6 +208,7 @@ impl Cache {
         }
         self.outbox.extend(loaded.outbox);
         self.commands.extend(loaded.commands);
+        self.elsewhere.extend(loaded.received_elsewhere);
         for range in loaded.ranges {
             let id = range.id.clone();
             self.heads.add(range, self.layers.iter().filter_map(|layer| layer.moved.get(&id)));

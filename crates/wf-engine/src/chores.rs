@@ -15,7 +15,9 @@ const SWEEP_ROWS_MAX: usize = 10_000;
 impl Actor {
     pub(crate) fn flush_tally(&mut self) {
         let now = Instant::now();
-        let is_time = now >= self.next_flush || self.is_closing || !self.turn.is_empty();
+        // At the end once more; but a store that fails then must not be asked again and again.
+        let is_end = self.is_closing && self.is_ready();
+        let is_time = now >= self.next_flush || is_end || !self.turn.is_empty();
         if !self.turn.is_alone && is_time && !self.shared.tally.is_empty() {
             self.turn.tallied.extend(self.shared.tally.take());
             self.next_flush = now + TICK;

@@ -9,8 +9,8 @@ use wf_core::planted::{self, Bug};
 use wf_core::rows::Text;
 use wf_core::{Command, Context, Draft, Event, Millis, Outcome, Row, RowId, Stop, decide, ids};
 use wf_idempotency::record::Answer;
-use wf_store::codec::{events_to_json_each, logged_to_json};
-use wf_store::{AuditEntry, Needs, OutboxEntry, OutboxId, event_id};
+use wf_store::codec::{command_to_json, events_to_json_each, logged_to_json};
+use wf_store::{AuditEntry, InboxId, Needs, OutboxEntry, OutboxId, Sent, event_id};
 
 use crate::chain::{begin_row, link};
 use crate::options::{Chance, SinkRule};
@@ -33,6 +33,8 @@ pub struct Filing {
     pub payload: String,
     pub audit: Option<AuditEntry>,
     pub outbox: Vec<OutboxEntry>,
+    /// For other partitions.
+    pub sent: Vec<Sent>,
     /// The head of the audit's chain after it.
     pub chain: [u8; 32],
 }
@@ -109,6 +111,7 @@ fn file(around: &Around<'_>, command: &Command, context: &Context, actor: &Actor
         tenant,
         audit: None,
         outbox: Vec::new(),
+        sent: sent(around, context, changes),
         chain: around.chain,
     };
     let is_hidden = planted::is(Bug::UnauditedExpiry) && matches!(command, Command::ExpireLease { .. });
@@ -116,6 +119,16 @@ fn file(around: &Around<'_>, command: &Command, context: &Context, actor: &Actor
         tell(&mut filing, around, context, name, &changes.events);
     }
     filing
+}
+
+fn sent(around: &Around<'_>, context: &Context, changes: &Changes) -> Vec<Sent> {
+    let sent = (1..).zip(&changes.sent).map(|(n, (target, command))| Sent {
+        target: *target,
+        id: InboxId { source: around.partition, position: context.position, n },
+        time: context.now,
+        payload: command_to_json(command),
+    });
+    sent.collect()
 }
 
 /// Where and when a command stands, for its messages.
@@ -157,7 +170,7 @@ fn publish_to_sinks(outbox: &mut Vec<OutboxEntry>, around: &Around<'_>, event: &
     for sink in around.sinks.iter().filter(wants) {
         let envelope = envelope.get_or_insert_with(|| publish::cloud_event(event, n, stamp, around.source).into());
         outbox.push(OutboxEntry {
-            id: OutboxId { position: stamp.position, n, sink: sink.name.clone() },
+            id: OutboxId { partition: stamp.partition, position: stamp.position, n, sink: sink.name.clone() },
             tenant: stamp.tenant.clone(),
             order_key: event.root,
             topic: publish::topic(event),
@@ -171,8 +184,11 @@ fn publish_to_sinks(outbox: &mut Vec<OutboxEntry>, around: &Around<'_>, event: &
 /// Whose event it is: the tenant of the first row concerned that has one, else of its instance.
 /// Retention drops rows of many tenants in one command: it is nobody's.
 fn tenant_of(base: &dyn Base, command: &Command, changes: &Changes) -> Text {
-    if matches!(command, Command::Purge { .. }) {
-        return Text::from("");
+    match command {
+        Command::Purge { .. } => return Text::from(""),
+        Command::AdoptDefinitions { tenant, .. } | Command::Correlate { tenant, .. } => return tenant.clone(),
+        Command::OpenSubscription { copy } => return copy.tenant.clone(),
+        _ => (),
     }
     let rows = changes.rows.iter().filter_map(|(id, new)| new.clone().or_else(|| base.row(id).flatten()));
     let own = rows.filter_map(|row| tenant_in(&row)).next();
@@ -190,6 +206,7 @@ fn tenant_in(row: &Row) -> Option<Text> {
         Row::Message(message) => Some(message.tenant.clone()),
         Row::Subscription(subscription) => Some(subscription.tenant.clone()),
         Row::Incident(incident) => Some(incident.tenant.clone()),
+        Row::Handover(handover) => Some(handover.tenant.clone()),
         _ => None,
     }
 }

@@ -78,24 +78,25 @@ pub fn command_for(cache: &Cache, range: &RangeId, sort: &SortKey) -> Result<Opt
 }
 
 /// A purge, if something has been over for longer than it must be kept.
-pub fn purge(cache: &Cache, now: Millis, finished_ms: i64, position: u64) -> Option<Own> {
+pub fn purge(cache: &Cache, now: Millis, finished_ms: i64, (partition, position): (u16, u64)) -> Option<Own> {
     let before = now.saturating_sub(finished_ms);
     let is_over = |range: &RangeId| {
         let limit = if *range == RangeId::Due(Due::MessageIds) { now } else { before };
         first(cache, range).ok().flatten().is_some_and(|sort| due_at(&sort) <= limit)
     };
     let command = Command::Purge { before, rows_max: PURGE_ROWS_MAX };
-    RETAINED.iter().any(is_over).then(|| own(now, b"purge", &[position], command))
+    RETAINED.iter().any(is_over).then(|| own(now, b"purge", &[u64::from(partition), position], command))
 }
 
 fn own(time: Millis, kind: &[u8], keys: &[Key], command: Command) -> Own {
     let keys: Vec<[u8; 8]> = keys.iter().map(|key| key.to_be_bytes()).collect();
     let mut parts: Vec<&[u8]> = vec![b"engine", kind];
     parts.extend(keys.iter().map(|key| &key[..]));
-    Own { command, id: ids::command_id(time, &parts), may_be_known: true }
+    Own { command, id: ids::command_id(time, &parts), may_be_known: true, from: None }
 }
 
-/// A command of the engine's own that no earlier run can have logged.
-pub fn fresh(time: Millis, kind: &[u8], position: u64, command: Command) -> Own {
-    Own { may_be_known: false, ..own(time, kind, &[position], command) }
+/// A command of the engine's own that no earlier run can have logged. Partitions may stand at one position, and do where a
+/// test clock stands still: the ids of all of them are unique in one log.
+pub fn fresh(time: Millis, kind: &[u8], (partition, position): (u16, u64), command: Command) -> Own {
+    Own { may_be_known: false, ..own(time, kind, &[u64::from(partition), position], command) }
 }

@@ -9,14 +9,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use wf_core::Millis;
 use wf_idempotency::decide::{Policy, Verdict};
-use wf_idempotency::record::Answer;
+use wf_idempotency::record::{Answer, Record};
 use wf_store::{RecordId, Store, StoreError, SuppressedKind, failpoint};
 
 use crate::actor::{self, Actor, Running};
 use crate::envelope::{Asked, Envelope, Reply};
 use crate::inflight::Visit;
 use crate::options::Options;
-use crate::request::{Answered, Passport, Refusal, Render, Request};
+use crate::request::{Answered, Passport, Refusal, Render, Request, STOPPING};
 use crate::shared::Shared;
 use crate::suppressed::Note;
 
@@ -77,14 +77,37 @@ impl Engine {
     /// The replay of a committed, unexpired record with the same fingerprint. Everything else is the actor's.
     fn replay(&self, request: &Request, passport: &Passport, id: &RecordId) -> Option<Answer> {
         let record = self.shared.replays.get(id)?;
-        let now = self.now().max(self.shared.last_time.load(Ordering::Acquire));
-        let verdict = wf_idempotency::decide::decide(Some(&record), &passport.fingerprint, &Policy::default(), now);
-        let Verdict::Replay(answer) = verdict else { return None };
-        let note = Note::of(request, passport, SuppressedKind::Replay, now);
-        note.log_replay(record.created_ms);
+        self.verdict_of(request, passport, &record)?.ok()
+    }
+
+    /// What a committed record, just read, says about the request: its replay, or that the key is another request's.
+    /// `None`: it decides nothing.
+    pub fn verdict_of(
+        &self,
+        request: &Request,
+        passport: &Passport,
+        record: &Record,
+    ) -> Option<Result<Answer, Refusal>> {
+        let now = self.time();
+        match wf_idempotency::decide::decide(Some(record), &passport.fingerprint, &Policy::default(), now) {
+            Verdict::Replay(answer) => {
+                let note = Note::of(request, passport, SuppressedKind::Replay, now);
+                note.log_replay(record.created_ms);
+                self.shared.tally.add(note.into_entry());
+                metrics::counter!("wf_api_idempotency_hits_total", "path" => passport.route).increment(1);
+                Some(Ok(answer.clone()))
+            }
+            Verdict::Mismatch => Some(Err(Refusal::Conflict)),
+            _ => None,
+        }
+    }
+
+    /// Counts a conflict that was found beside the turns.
+    pub fn note_conflict(&self, request: &Request, passport: &Passport) {
+        let note = Note::of(request, passport, SuppressedKind::Conflict, self.time());
+        note.log_conflict();
         self.shared.tally.add(note.into_entry());
-        metrics::counter!("wf_api_idempotency_hits_total", "path" => passport.route).increment(1);
-        Some(answer.clone())
+        metrics::counter!("wf_api_idempotency_conflicts_total").increment(1);
     }
 
     /// Another request with its key is under way.
@@ -124,6 +147,26 @@ impl Engine {
         self.shared.clock.now()
     }
 
+    /// As a command's time would be now: never behind the last one's.
+    pub fn time(&self) -> Millis {
+        self.now().max(self.shared.last_time.load(Ordering::Acquire))
+    }
+
+    /// The actor has stopped, by order or not: nothing will ever be answered.
+    pub fn has_ended(&self) -> bool {
+        self.shared.end.has_come()
+    }
+
+    /// Resolves when the actor has stopped.
+    pub async fn ended(&self) {
+        self.shared.end.wait().await;
+    }
+
+    /// The same run of an engine.
+    pub fn is_same(&self, other: &Engine) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     pub fn has_test_clock(&self) -> bool {
         self.shared.clock.is_test()
     }
@@ -159,5 +202,5 @@ fn rendered(reply: Reply, render: Render) -> Result<Answered, Refusal> {
 }
 
 pub(crate) fn stopping() -> Refusal {
-    Refusal::Unavailable { reason: "the engine is stopping".to_owned() }
+    Refusal::Unavailable { reason: STOPPING.to_owned() }
 }

@@ -3,6 +3,7 @@
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use wf_core::{Command, Outcome};
+use wf_store::InboxId;
 
 use crate::inflight::Visit;
 use crate::request::{Answered, Ask, Refusal, Request};
@@ -30,6 +31,8 @@ pub struct Own {
     pub id: [u8; 16],
     /// Whether the log may already hold it.
     pub may_be_known: bool,
+    /// The row of the inbox that it came in: the turn that deals with it deletes it.
+    pub from: Option<InboxId>,
 }
 
 /// What the actor sends back, after the commit.

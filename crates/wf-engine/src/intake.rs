@@ -1,7 +1,8 @@
 //! How an envelope gets into the turn at hand: executed until nothing is missing, or parked as a long poll.
 //! Next: `partition.rs::execute`.
 
-use wf_core::{Millis, Outcome};
+use wf_core::outcome::Noun;
+use wf_core::{Millis, Outcome, Rejection};
 use wf_store::Needs;
 
 use crate::actor::{Actor, Standing};
@@ -9,7 +10,7 @@ use crate::envelope::{Asked, Envelope, Own, Reply};
 use crate::loader;
 use crate::partition::{Executed, OwnResult};
 use crate::polls::NoWait;
-use crate::request::{Ask, Refusal};
+use crate::request::{Ask, Refusal, TAKEN_AGAIN};
 
 /// Loads for one command: each brings up to a thousand entries of a range, and the command runs again from its start.
 const LOADS_MAX: usize = 10_000;
@@ -47,8 +48,25 @@ impl Actor {
     }
 
     async fn take_asked(&mut self, asked: Box<Asked>) {
-        match self.execute(&asked).await {
-            Ok(Executed::Reply(reply)) => self.turn.items.push((Envelope::Asked(asked), reply)),
+        let sent = self.turn.sent.len();
+        let mut executed = self.execute(&asked).await;
+        if self.may_lack_a_definition(&executed) {
+            if !self.has_room() {
+                return self.redo.push_back(Envelope::Asked(asked));
+            }
+            executed = match self.take_all_mail().await {
+                Ok(true) => self.execute(&asked).await,
+                Ok(false) => executed,
+                Err(refusal) => Err(refusal),
+            };
+        }
+        match executed {
+            Ok(Executed::Reply(reply)) => {
+                if self.turn.sent.len() > sent {
+                    self.turn.held.insert(self.turn.items.len(), self.partition.position());
+                }
+                self.turn.items.push((Envelope::Asked(asked), reply));
+            }
             Ok(Executed::Empty) if self.is_closing => self.answer_empty(asked),
             Ok(Executed::Empty) => match self.polls.park(asked) {
                 Ok(()) => (),
@@ -57,6 +75,12 @@ impl Actor {
             },
             Err(refusal) => self.refuse(asked, refusal),
         }
+    }
+
+    /// What another partition has deployed may lie in the inbox still, although the client was told that it stands.
+    fn may_lack_a_definition(&self, executed: &Result<Executed, Refusal>) -> bool {
+        let Ok(Executed::Reply(Reply::Refused(Refusal::Rejected(rejection)))) = executed else { return false };
+        !self.partition.partitions.is_one() && *rejection == Rejection::NotFound(Noun::Definition)
     }
 
     /// Runs it until nothing is missing: it is pure, so running it again is harmless.
@@ -104,7 +128,8 @@ impl Actor {
         self.load(needs).await
     }
 
-    pub(crate) async fn load(&mut self, needs: Needs) -> Result<(), Refusal> {
+    pub(crate) async fn load(&mut self, mut needs: Needs) -> Result<(), Refusal> {
+        needs.partition = self.partition.id;
         loader::load(&*self.shared.store, &mut self.partition.cache, needs, &self.shared.chance).await
     }
 
@@ -124,6 +149,9 @@ impl Actor {
     /// Long polls whose queue got a job: they are next, before what arrives later.
     pub(crate) async fn serve_polls(&mut self) {
         while let Some(range) = self.turn.filled.pop_first() {
+            if self.options.ready.is_some() {
+                self.turn.ready.insert(range.clone());
+            }
             if self.polls.is_waited_for(&range) {
                 self.filled.insert(range);
             }
@@ -155,5 +183,5 @@ impl Actor {
 }
 
 pub fn lost() -> Refusal {
-    Refusal::Unavailable { reason: "the partition is being taken again".to_owned() }
+    Refusal::Unavailable { reason: TAKEN_AGAIN.to_owned() }
 }

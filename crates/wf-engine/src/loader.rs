@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use wf_core::draft::Base;
 use wf_core::rows::Definition;
-use wf_core::{Key, Need, RangeId, Row, RowId};
+use wf_core::{Command, Key, Need, RangeId, Row, RowId};
 use wf_model::Process;
 use wf_store::{Needs, RANGE_MAX, Store};
 
@@ -18,10 +18,11 @@ const AHEAD_PAGES_MAX: usize = 64;
 
 pub async fn load(store: &dyn Store, cache: &mut Cache, needs: Needs, chance: &Chance) -> Result<(), Refusal> {
     let processes: BTreeSet<Key> = needs.core.iter().filter_map(process_of).collect();
+    let partition = needs.partition;
     let continued: Vec<RangeId> = needs.core.iter().filter_map(continued).collect();
     fetch(store, cache, needs).await?;
     for range in continued {
-        read_ahead(store, cache, &range).await?;
+        read_ahead(store, cache, partition, &range).await?;
     }
     for definition in processes {
         let process = compile(cache, definition).map_err(|reason| broken(definition, &reason, chance))?;
@@ -66,12 +67,12 @@ fn continued(need: &Need) -> Option<RangeId> {
 
 /// The command begins anew after each load. One that goes through a range page by page would be quadratic: so as much
 /// again is loaded as it has seen.
-async fn read_ahead(store: &dyn Store, cache: &mut Cache, range: &RangeId) -> Result<(), Refusal> {
+async fn read_ahead(store: &dyn Store, cache: &mut Cache, partition: u16, range: &RangeId) -> Result<(), Refusal> {
     let pages = cache.range(range).map_or(0, |view| view.entries.len() / RANGE_MAX);
     for _ in 1..pages.min(AHEAD_PAGES_MAX) {
         let Some(frontier) = cache.range(range).and_then(|view| view.frontier.cloned()) else { break };
         let need = Need::Range(range.clone(), Some(frontier));
-        fetch(store, cache, Needs { core: [need].into(), ..Needs::default() }).await?;
+        fetch(store, cache, Needs { core: [need].into(), ..Needs::of(partition) }).await?;
     }
     Ok(())
 }
@@ -92,6 +93,18 @@ fn compile(cache: &Cache, key: Key) -> Result<Arc<Process>, String> {
         Ok(processes) => pick(processes, &definition).ok_or_else(|| "its process is not in its XML".to_owned()),
         Err(problems) => Err(problems.first().map_or_else(String::new, ToString::to_string)),
     }
+}
+
+/// What another partition deployed comes as XML; it was compiled there too.
+pub fn compile_adopted(command: &mut Command) -> Result<(), String> {
+    let Command::AdoptDefinitions { definitions, .. } = command else { return Ok(()) };
+    for adopted in definitions {
+        let processes = wf_model::compile(&adopted.xml)
+            .map_err(|problems| problems.first().map_or_else(String::new, ToString::to_string))?;
+        let found = processes.into_iter().find(|process| process.process_id == adopted.process_id);
+        adopted.process = Some(Arc::new(found.ok_or("its process is not in its XML")?));
+    }
+    Ok(())
 }
 
 fn pick(processes: Vec<Process>, definition: &Definition) -> Option<Arc<Process>> {

@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use wf_core::rows::Text;
-use wf_core::{Command, Millis};
+use wf_core::{Command, Millis, RangeId};
 
 pub use crate::cache::Limits;
+use crate::hub::Hub;
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -32,6 +33,12 @@ pub struct Options {
     pub source: Text,
     /// What the cache keeps; a row costs some hundred bytes.
     pub cache: Limits,
+    /// What the engines of one node share.
+    pub hub: Hub,
+    /// How long an answer waits at most until what its command sent to other partitions was taken there.
+    pub delivered_wait_ms: u64,
+    /// Hears of queues that got a ready job; without, only this engine's own polls do.
+    pub ready: Option<OnReady>,
     /// For tests: sees each command before it is decided. Where it panics, that command is the poisoned one.
     pub inspect: Option<fn(&Command)>,
 }
@@ -45,6 +52,19 @@ pub enum ClockMode {
     Test {
         start: Millis,
     },
+}
+
+/// Told after the commit, before the answers leave: which queue got a ready job. `None`: any may have got one, as the
+/// partition was taken. Called on the actor's thread: it must not block.
+#[derive(Clone)]
+pub struct OnReady(pub Arc<Hears>);
+
+type Hears = dyn Fn(Option<&RangeId>) + Send + Sync;
+
+impl fmt::Debug for OnReady {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnReady(…)")
+    }
 }
 
 /// Tells the time.
@@ -109,6 +129,9 @@ impl Default for Options {
             source: Text::from("onceflow"),
             pause_ms: 1_000,
             cache: Limits { rows_max: 100_000, heads_max: 40_000, head_entries_max: 4_096 },
+            hub: Hub::default(),
+            delivered_wait_ms: 2_000,
+            ready: None,
             inspect: None,
         }
     }

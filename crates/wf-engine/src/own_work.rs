@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use wf_core::command::Quarantined;
 use wf_core::rows::Text;
 use wf_core::{Command, Millis, Need, Outcome, RangeId, SortKey};
-use wf_store::{Needs, TestClock};
+use wf_store::{InboxId, Needs, TestClock};
 
 use crate::actor::{Actor, Standing};
 use crate::due;
@@ -127,10 +127,15 @@ impl Actor {
         }
         match self.run_own(&own, self.now()).await {
             Ok(OwnResult::Done) => {
+                self.partition.keep_adopted(&own.command);
+                self.take_out(own.from);
                 self.turn.items.push((Envelope::Own(own), Reply::Outcome(Outcome::Done { applied: true })));
                 Ok(true)
             }
-            Ok(OwnResult::Nothing) => Ok(false),
+            Ok(OwnResult::Nothing) => {
+                self.take_out(own.from);
+                Ok(false)
+            }
             Ok(OwnResult::Known) => {
                 tracing::warn!(verb = own.command.verb(), "an own command stands in the log already; dropped");
                 self.give_up(own.id);
@@ -145,7 +150,7 @@ impl Actor {
         }
     }
 
-    fn give_up(&mut self, id: [u8; 16]) {
+    pub(crate) fn give_up(&mut self, id: [u8; 16]) {
         if self.given_up.len() >= GIVEN_UP_MAX {
             self.given_up.clear();
         }
@@ -155,27 +160,37 @@ impl Actor {
     /// An own command that cannot be executed is not tried for ever: it leaves an incident where it can.
     pub(crate) async fn put_aside(&mut self, own: &Own, refusal: &Refusal) -> Result<bool, Refusal> {
         metrics::counter!("wf_commands_quarantined_total", "type" => own.command.verb()).increment(1);
+        if let Some(from) = own.from {
+            return self.put_sent_aside(own, from, &reason_of(own.command.verb(), refusal)).await;
+        }
         self.give_up(own.id);
         let what = match own.command {
             Command::FireTimer { timer, .. } => Quarantined::Timer(timer),
             Command::Continue { follow_up } => Quarantined::FollowUp(follow_up),
             _ => return Ok(false),
         };
-        let reason: Text = match refusal {
-            Refusal::Internal { error_id } => format!("{} failed, see the log: {error_id}", own.command.verb()).into(),
-            other => format!("{} failed: {other:?}", own.command.verb()).into(),
-        };
-        let aside =
-            due::fresh(self.now(), b"quarantine", self.partition.position(), Command::Quarantine { what, reason });
+        self.quarantine(what, &reason_of(own.command.verb(), refusal), None).await
+    }
+
+    /// Whether what cannot be executed has left its trace; the row of the inbox that it came in goes then.
+    pub(crate) async fn quarantine(
+        &mut self,
+        what: Quarantined,
+        reason: &Text,
+        from: Option<InboxId>,
+    ) -> Result<bool, Refusal> {
+        let command = Command::Quarantine { what, reason: reason.clone() };
+        let aside = Own { from, ..due::fresh(self.now(), b"quarantine", self.partition.place(), command) };
         let is_done = matches!(self.run_own(&aside, self.now()).await?, OwnResult::Done);
         if is_done {
+            self.take_out(from);
             self.turn.items.push((Envelope::Own(aside), Reply::Outcome(Outcome::Done { applied: true })));
         }
         Ok(is_done)
     }
 
     fn purge_command(&self) -> Option<Own> {
-        let (now, position) = (self.now(), self.partition.position());
+        let (now, position) = (self.now(), self.partition.place());
         let cache = &self.partition.cache;
         self.is_purging.then(|| due::purge(cache, now, self.options.finished_ms, position)).flatten()
     }
@@ -199,7 +214,7 @@ impl Actor {
             Err(refusal) => return self.refuse(asked, Refusal::Clock(refusal)),
         };
         let frozen = change != ClockChange::Thaw;
-        let own = due::fresh(now, b"clock", self.partition.position(), Command::SetClock { now, frozen });
+        let own = due::fresh(now, b"clock", self.partition.place(), Command::SetClock { now, frozen });
         match self.run_own(&own, now).await {
             Ok(OwnResult::Done) => {
                 let before = self.shared.clock.set(now, frozen);
@@ -227,5 +242,12 @@ impl Actor {
             ClockChange::Thaw => now,
         };
         if target < now { Err(ClockRefusal::Past) } else { Ok(target) }
+    }
+}
+
+fn reason_of(verb: &str, refusal: &Refusal) -> Text {
+    match refusal {
+        Refusal::Internal { error_id } => format!("{verb} failed, see the log: {error_id}").into(),
+        other => format!("{verb} failed: {other:?}").into(),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use wf_core::draft::Changes;
 use wf_core::planted::{self, Bug};
 use wf_core::rows::Text;
-use wf_core::{Command, Context, Millis, Need, Outcome, RangeId, RowId, draft::Base, ids};
+use wf_core::{Command, Context, Millis, Need, Outcome, Partitions, RangeId, RowId, draft::Base, ids};
 use wf_idempotency::decide::{Policy, Verdict};
 use wf_idempotency::record::{Answer, Record, State};
 use wf_store::{Fence, Head, LogEntry, Needs, Opened, RecordEntry, RecordId, SuppressedKind, TestClock};
@@ -25,6 +25,8 @@ const RETRY_AFTER_MS: i64 = 1_000;
 
 pub struct Partition {
     pub id: u16,
+    /// Those of the store.
+    pub partitions: Partitions,
     pub cache: Cache,
     epoch: u64,
     /// Where the last committed turn left things.
@@ -61,10 +63,11 @@ pub enum OwnResult {
 }
 
 impl Partition {
-    pub fn new(opened: &Opened, options: &Options) -> Partition {
+    pub fn new(opened: &Opened, options: &Options, partitions: Partitions) -> Partition {
         let working = Working::of(opened);
         Partition {
             id: opened.fence.partition,
+            partitions,
             cache: Cache::new(options.cache),
             epoch: opened.fence.epoch,
             committed: working,
@@ -103,6 +106,11 @@ impl Partition {
 
     pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Which partition, and where it stands.
+    pub fn place(&self) -> (u16, u64) {
+        (self.id, self.position())
     }
 
     pub fn position(&self) -> u64 {
@@ -211,6 +219,9 @@ impl Partition {
     }
 
     fn run(&mut self, asked: &Asked, command: &Command, turn: &mut Turn, now: Millis) -> Result<Executed, Needs> {
+        if let Some(reply) = self.received_elsewhere(asked, command, turn, now)? {
+            return Ok(Executed::Reply(reply));
+        }
         let request = &asked.request;
         let key = request.passport.as_ref().map(|passport| passport.key.as_str());
         let origin = request.passport.as_ref().map_or_else(|| Text::from(""), origin);
@@ -258,11 +269,20 @@ impl Partition {
         }
     }
 
-    fn context(&self, tenant: &Text, now: Millis, origin: &str) -> Context {
+    /// So are definitions that another partition deployed.
+    pub fn keep_adopted(&mut self, command: &Command) {
+        let Command::AdoptDefinitions { definitions, .. } = command else { return };
+        for adopted in definitions {
+            adopted.process.iter().for_each(|process| self.cache.add_process(adopted.key, process.clone()));
+        }
+    }
+
+    pub(crate) fn context(&self, tenant: &Text, now: Millis, origin: &str) -> Context {
         Context {
             tenant: tenant.clone(),
             now,
             partition: self.id,
+            partitions: self.partitions,
             position: self.working.position + 1,
             origin: origin.into(),
         }
@@ -285,6 +305,7 @@ impl Partition {
         turn.log_bytes += filing.payload.len();
         turn.audit.extend(filing.audit);
         turn.outbox.extend(filing.outbox);
+        turn.sent.extend(filing.sent);
         turn.log.push(LogEntry {
             position: context.position,
             id,

@@ -22,7 +22,13 @@ const CONFLICTS_MAX: u32 = 3;
 impl Actor {
     /// `failed` was being committed; the turn at hand was built on it and goes with it.
     pub(crate) async fn recover(&mut self, mut failed: Turn, error: CommitError) {
-        tracing::error!(%error, commands = failed.items.len(), "a turn was not committed");
+        match error {
+            // Another partition was faster, under a key that both were asked about: it is executed again.
+            CommitError::Conflict(_) if self.conflicts < CONFLICTS_MAX => {
+                tracing::debug!(%error, commands = failed.items.len(), "a turn met another one");
+            }
+            _ => tracing::error!(%error, commands = failed.items.len(), "a turn was not committed"),
+        }
         metrics::counter!("wf_turns_failed_total", "reason" => reason(&error)).increment(1);
         let mut speculative = std::mem::take(&mut self.turn);
         self.forget(&mut failed, &mut speculative, matches!(error, CommitError::Unknown(_)));
@@ -49,6 +55,7 @@ impl Actor {
             self.shared.clock.restore(before);
         }
         self.skipped.clear();
+        self.inbox.forget();
         // What woke them may have been lost with the turn, or stand in the store after all.
         self.filled = self.polls.queues();
         if !may_be_committed {
@@ -63,7 +70,7 @@ impl Actor {
         match error {
             CommitError::Conflict(_) if self.conflicts < CONFLICTS_MAX => {
                 self.conflicts += 1;
-                asked_of(failed)
+                again_of(failed)
             }
             CommitError::Conflict(reason) | CommitError::Rejected(reason) => self.single_out(failed, &reason).await,
             CommitError::Unavailable(reason) => {
@@ -119,6 +126,10 @@ impl Actor {
             }
             return;
         }
+        // What they need is forgotten: one load for all of them.
+        let mut redo = std::mem::take(&mut self.redo);
+        self.foresee(redo.make_contiguous()).await;
+        self.redo = redo;
         while self.has_room()
             && let Some(envelope) = self.redo.pop_front()
         {
@@ -181,7 +192,7 @@ impl Actor {
             previous_digest: self.partition.head().digest.to_be_bytes(),
             semantics: wf_core::ids::SEMANTICS,
         };
-        let own = due::fresh(self.now(), b"epoch", self.partition.epoch(), command);
+        let own = due::fresh(self.now(), b"epoch", (self.partition.id, self.partition.epoch()), command);
         match self.run_own(&own, self.now()).await {
             Ok(OwnResult::Done) => self.turn.opens_epoch = true,
             Ok(OwnResult::Failed(refusal)) | Err(refusal) => self.stay_lost(&format!("{refusal:?}")),
@@ -194,6 +205,14 @@ impl Actor {
 fn asked_of(turn: Turn) -> Vec<Envelope> {
     let envelopes = turn.items.into_iter().map(|(envelope, _)| envelope);
     envelopes.filter(|envelope| matches!(envelope, Envelope::Asked(_))).collect()
+}
+
+/// In single steps an own command stays at its turn, until it is known that it is the one that conflicts.
+fn again_of(turn: Turn) -> Vec<Envelope> {
+    match turn.is_alone {
+        true => turn.items.into_iter().map(|(envelope, _)| envelope).collect(),
+        false => asked_of(turn),
+    }
 }
 
 fn refuse_all(failed: Turn, refusal: &Refusal) -> Vec<Envelope> {

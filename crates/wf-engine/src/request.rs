@@ -93,6 +93,17 @@ pub enum Refusal {
     },
 }
 
+/// Reasons of `Unavailable` that say: somebody else may own the partition by now.
+pub(crate) const STOPPING: &str = "the engine is stopping";
+pub(crate) const TAKEN_AGAIN: &str = "the partition is being taken again";
+
+impl Refusal {
+    /// This engine has let go of the partition, or lost it. Nothing was done: whoever owns it now may be asked.
+    pub fn is_of_no_owner(&self) -> bool {
+        matches!(self, Refusal::Unavailable { reason } if reason == STOPPING || reason == TAKEN_AGAIN)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutboxRefusal {
     NotFound,

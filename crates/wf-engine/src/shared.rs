@@ -65,6 +65,10 @@ impl End {
         self.coming.notify_waiters();
     }
 
+    pub fn has_come(&self) -> bool {
+        self.has_come.load(Ordering::Acquire)
+    }
+
     pub async fn wait(&self) {
         while !self.has_come.load(Ordering::Acquire) {
             let coming = self.coming.notified();

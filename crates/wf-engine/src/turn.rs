@@ -7,11 +7,13 @@ use wf_core::RangeId;
 use wf_core::rows::Text;
 use wf_idempotency::record::Record;
 use wf_store::{
-    AuditEntry, Batch, Change, Fence, Head, LogEntry, OutboxEntry, OutboxId, RecordEntry, RecordId, Suppressed,
+    AuditEntry, Batch, Change, Fence, Head, InboxId, LogEntry, OutboxEntry, OutboxId, RecordEntry, RecordId, Sent,
+    Suppressed,
 };
 
 use crate::clock;
 use crate::envelope::{Asked, Envelope, Reply};
+use crate::inbox::Held;
 use crate::suppressed::merged;
 
 #[derive(Default)]
@@ -26,12 +28,20 @@ pub struct Turn {
     pub replayed: Vec<(RecordId, Arc<Record>)>,
     /// Repeats and conflicts among its envelopes.
     pub suppressed: Vec<Suppressed>,
+    /// Commands for other partitions.
+    pub sent: Vec<Sent>,
+    /// Items, by their place, whose answers wait until what they sent was taken: with their positions.
+    pub held: BTreeMap<usize, u64>,
+    /// Rows of the inbox that its commands have dealt with.
+    pub taken: Vec<InboxId>,
     /// Repeats that were answered beside the turns. They are not envelopes: a failed turn gives them back.
     pub tallied: Vec<Suppressed>,
     /// In the order of arrival; replies leave in this order.
     pub items: Vec<(Envelope, Reply)>,
     /// Queues that got a ready job: long polls may wait for them.
     pub filled: BTreeSet<RangeId>,
+    /// The same, kept for those outside who are told after the commit.
+    pub ready: BTreeSet<RangeId>,
     pub stats: Stats,
     /// Where the test clock stood before this turn set it.
     pub clock_before: Option<clock::Test>,
@@ -73,6 +83,7 @@ impl Turn {
             && self.outbox_retries.is_empty()
             && self.suppressed.is_empty()
             && self.tallied.is_empty()
+            && self.taken.is_empty()
             && !self.is_probe
     }
 
@@ -90,6 +101,8 @@ impl Turn {
             outbox_retries: std::mem::take(&mut self.outbox_retries),
             records: std::mem::take(&mut self.records),
             suppressed: merged(suppressed),
+            sent: std::mem::take(&mut self.sent),
+            taken: std::mem::take(&mut self.taken),
         })
     }
 
@@ -99,6 +112,25 @@ impl Turn {
             std::mem::take(&mut self.items).into_iter().partition(|(_, reply)| reply.changed_nothing());
         self.items = others;
         Turn { items: harmless, ..Turn::default() }.release();
+    }
+
+    /// The answers that wait for other partitions; the rest stays, in its order.
+    pub fn take_held(&mut self) -> Vec<Held> {
+        if self.held.is_empty() {
+            return Vec::new();
+        }
+        let held = std::mem::take(&mut self.held);
+        let (mut waiting, mut items) = (Vec::new(), Vec::with_capacity(self.items.len()));
+        for (place, item) in std::mem::take(&mut self.items).into_iter().enumerate() {
+            match (held.get(&place), item) {
+                (Some(position), (Envelope::Asked(asked), reply)) => {
+                    waiting.push(Held { position: *position, asked, reply });
+                }
+                (_, item) => items.push(item),
+            }
+        }
+        self.items = items;
+        waiting
     }
 
     /// Replies leave in the order of arrival. Changes of the clock come back: they wait for what fell due.

@@ -1,5 +1,6 @@
 //! One request on its way to the engine: entered (key syntax, authentication, media type, body), then submitted.
-//! It does not know what is asked. Next: `wf_engine::Engine::submit`, and `door.rs` for what comes back.
+//! It does not know what is asked. Next: `wf_engine::Engine::submit`, or `spread.rs` where there are several partitions;
+//! `door.rs` for what comes back.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -8,16 +9,19 @@ use axum::extract::Request;
 use axum::http::request::Parts;
 use bytes::Bytes;
 use wf_api::answer::JSON;
+use wf_api::{Code, Problem};
 use wf_core::Command;
 use wf_core::rows::Text;
-use wf_engine::{Ask, Passport, Render, Request as EngineRequest};
+use wf_engine::{Answered, Ask, Passport, Refusal, Render, Request as EngineRequest};
 use wf_idempotency::key::{self, Key};
 
-use crate::app::Shared;
+use crate::app::{Doors, Shared};
 use crate::auth::Visitor;
 use crate::body;
 use crate::door::{self, Refused, Reply};
+use crate::peers::{Mark, Sent};
 use crate::route::Route;
+use crate::spread;
 
 pub(crate) struct Call {
     pub app: Shared,
@@ -26,16 +30,30 @@ pub(crate) struct Call {
     pub key: Option<Key>,
     pub head: Parts,
     pub body: Bytes,
+    /// Another node sent it.
+    pub mark: Option<Mark>,
 }
 
 /// The order is the contract: key syntax, then who asks, then what.
-pub(crate) async fn enter(app: &Shared, route: &'static Route, request: Request) -> Result<Call, Refused> {
+pub(crate) async fn enter(doors: &Doors, route: &'static Route, request: Request) -> Result<Call, Refused> {
     let (head, body) = request.into_parts();
-    let key = app.keys.read(route, &head.headers)?;
-    let visitor = app.auth.admit(&head.headers, route.permission)?;
+    let key = doors.keys.read(route, &head.headers)?;
+    let visitor = doors.auth.admit(&head.headers, route.permission)?;
     body::content_type(&head.headers, route.media)?;
     let body = body::read(&head.headers, body).await?;
-    Ok(Call { app: app.clone(), route, visitor, key, head, body })
+    // Also where it may come to nothing: all nodes must look for it in one place.
+    let app = doors.of_tenant(&visitor.tenant, true).await?.clone();
+    let mark = marked(&app, &head, &body)?;
+    Ok(Call { app, route, visitor, key, head, body, mark })
+}
+
+/// Whether another node sent it. Who only claims to be one is told so.
+pub(crate) fn marked(app: &Shared, head: &Parts, body: &Bytes) -> Result<Option<Mark>, Problem> {
+    let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+    let sent = Sent { method: &head.method, path, headers: &head.headers, body };
+    app.wire
+        .mark(sent)
+        .map_err(|()| Problem::new(Code::Forbidden, "only a node of this store can mark a request as forwarded"))
 }
 
 impl Call {
@@ -45,25 +63,31 @@ impl Call {
 
     /// A client that goes away does not undo what it asked for: from here on the engine has it.
     pub async fn submit(self, ask: Ask, wait: Duration, render: Render) -> Reply {
-        let passport = self.passport();
-        let mismatch_status = self.app.keys.of(self.route).mismatch_status;
         let request = EngineRequest {
             actor: actor(&self.visitor, &ask),
-            tenant: self.visitor.tenant,
+            tenant: self.visitor.tenant.clone(),
             ask,
-            passport,
+            passport: self.passport(),
             wait,
             render,
         };
-        match self.app.engine.submit(request).await {
-            Ok(answered) => {
-                if answered.replayed {
-                    wf_store::failpoint::hit("before-replay");
-                }
-                Ok(door::respond(answered.answer, answered.replayed))
-            }
-            Err(refusal) => Err(Refused(door::of_refusal(refusal, mismatch_status))),
+        match (self.app.node.only_engine(), self.mark) {
+            (Some(engine), _) => self.answer(engine.submit(request).await),
+            (None, None) => spread::submit(&self, request).await,
+            (None, Some(mark)) => spread::submit_marked(&self, request, mark).await,
         }
+    }
+
+    pub fn answer(&self, answered: Result<Answered, Refusal>) -> Reply {
+        let answered = answered.map_err(|refusal| self.refused(refusal))?;
+        if answered.replayed {
+            wf_store::failpoint::hit("before-replay");
+        }
+        Ok(door::respond(answered.answer, answered.replayed))
+    }
+
+    pub fn refused(&self, refusal: Refusal) -> Refused {
+        Refused(door::of_refusal(refusal, self.app.keys.of(self.route).mismatch_status))
     }
 
     /// A body without a type was read as JSON, so it counts as JSON.

@@ -9,7 +9,7 @@ use wf_api::problem::not_found;
 use wf_api::{Code, Problem};
 use wf_core::outcome::Noun;
 use wf_core::rows::{Job, MessageId, Stored, Text};
-use wf_core::{Key, Millis, Need, RowId};
+use wf_core::{Key, Millis, Need, RowId, ids};
 use wf_engine::{job_subject, keyed_id, message_subject};
 use wf_idempotency::key::{self, Key as RequestKey};
 use wf_idempotency::record::State;
@@ -53,7 +53,7 @@ pub(crate) async fn explain(app: &Shared, tenant: Text, asked: Asked) -> Result<
     if found.key.is_some() && found.filed.is_none() && found.repeats.is_empty() {
         return Err(Refused(door::not_found(UNSEEN)));
     }
-    Ok(tell(found, app.engine.now()))
+    Ok(tell(found, app.node.now()))
 }
 
 const UNSEEN: &str = "this tenant remembers no such key: it was never used, was only refused, or its time is over; \
@@ -77,11 +77,23 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn store(&self) -> &dyn Store {
-        &**self.app.engine.store()
+        &**self.app.node.store()
     }
 
     fn say_unknown(&mut self, what: &str) {
         self.found.unknown.push(what.to_owned());
+    }
+
+    /// Where all of the story stands: an instance lives in one partition.
+    fn partition(&self) -> u16 {
+        let instance = self.found.instance.as_ref().map(|detail| ids::partition_of(detail.root.key));
+        instance
+            .or(self.found.command.as_ref().map(|command| command.partition))
+            .unwrap_or_else(|| self.app.node.partitions().first())
+    }
+
+    fn at(&self, position: u64) -> Which {
+        Which::Position { partition: self.partition(), position }
     }
 
     async fn by_key(&mut self, key: &RequestKey) -> Result<(), Refused> {
@@ -107,7 +119,7 @@ impl Search<'_> {
         let started = detail.root.instance.as_ref().map_or(0, |instance| instance.started_position);
         self.found.instance = Some(detail);
         self.found.instances = vec![key];
-        self.found.command = self.logged(Which::Position(started)).await?.pop();
+        self.found.command = self.logged(self.at(started)).await?.pop();
         if self.found.command.is_none() {
             self.say_unknown(ARCHIVED);
         }
@@ -216,7 +228,7 @@ impl Search<'_> {
         if self.found.command.as_ref().is_some_and(|command| command.position == started) {
             return Ok(());
         }
-        if let Some(start) = self.logged(Which::Position(started)).await?.pop() {
+        if let Some(start) = self.logged(self.at(started)).await?.pop() {
             let filed = self.filed_for(&start).await?;
             self.found.start = Some((start, filed));
         }
@@ -243,7 +255,15 @@ impl Search<'_> {
         let (from, ended) = bounds.map_or((0, 0), |root| (root.started_position, root.ended_position));
         let until = if ended == 0 { u64::MAX } else { ended };
         let tenant = self.tenant.clone();
-        let query = TrailQuery { tenant, instance, from, until, limit: ROWS_MAX, passed_max: PASSED_MAX };
+        let query = TrailQuery {
+            tenant,
+            partition: self.partition(),
+            instance,
+            from,
+            until,
+            limit: ROWS_MAX,
+            passed_max: PASSED_MAX,
+        };
         let Trail { mut rows, next } = self.store().trail(query).await?;
         if let Some(next) = next {
             self.found.is_truncated = true;
@@ -268,7 +288,7 @@ impl Search<'_> {
 
     async fn follow_messages(&mut self) -> Result<(), Refused> {
         let positions = self.found.story.positions();
-        let mut rows = self.store().outbox_of(self.tenant.clone(), positions).await?;
+        let mut rows = self.store().outbox_of(self.tenant.clone(), self.partition(), positions).await?;
         if let Some(detail) = &self.found.instance {
             rows.retain(|row| row.entry.order_key == detail.root.key);
         }
@@ -278,7 +298,7 @@ impl Search<'_> {
 
     /// Under the key, and what the state itself recognised: jobs and message ids.
     async fn count_repeats(&mut self) -> Result<(), Refused> {
-        let oldest = self.app.engine.now().saturating_sub(KEPT_MS);
+        let oldest = self.app.node.now().saturating_sub(KEPT_MS);
         let start = self.found.start.iter();
         let start_hash = start.clone().filter_map(|(_, filed)| filed.as_ref()).map(|filed| filed.key_hash);
         let hashes = self.found.key_hash().into_iter().chain(start_hash);
@@ -334,13 +354,20 @@ impl Search<'_> {
 
     async fn audit_at(&self, position: u64) -> Result<Vec<AuditRow>, Refused> {
         let slice = Slice { after: None, limit: 1 };
-        let query = AuditQuery { tenant: self.tenant.clone(), from: Some(position), until: Some(position), slice };
+        let query = AuditQuery {
+            tenant: self.tenant.clone(),
+            partition: self.partition(),
+            is_alone: true,
+            from: Some(position),
+            until: Some(position),
+            slice,
+        };
         Ok(self.store().audit(query).await?.items)
     }
 
     async fn rows(&self, ids: impl IntoIterator<Item = RowId>) -> Result<Vec<wf_core::Row>, Refused> {
         let core = ids.into_iter().map(Need::Row).collect();
-        let loaded = self.store().load(Needs { core, ..Needs::default() }).await?;
+        let loaded = self.store().load(Needs { core, ..Needs::of(self.partition()) }).await?;
         Ok(loaded.rows.into_iter().filter_map(|(_, row)| row).collect())
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use wf_core::rows::{Definition, Stored};
-use wf_core::{Key, Need, RowId};
+use wf_core::{Key, Need, RowId, ids};
 use wf_model::Process;
 use wf_store::{Needs, Store, StoreError};
 
@@ -22,7 +22,10 @@ impl Graphs {
         if let Some(kept) = self.kept(definition) {
             return Ok(Some(kept));
         }
-        let needs = Needs { core: BTreeSet::from([Need::Row(RowId::Definition(definition))]), ..Needs::default() };
+        let needs = Needs {
+            core: BTreeSet::from([Need::Row(RowId::Definition(definition))]),
+            ..Needs::of(ids::partition_of(definition))
+        };
         let loaded = store.load(needs).await?;
         let row = loaded.rows.into_iter().find_map(|(_, row)| Definition::unwrap(&row?).cloned());
         let Some(row) = row else { return Ok(None) };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use metrics::gauge;
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
-use crate::app::Shared;
+use crate::app::Doors;
 use crate::seam;
 
 const SECONDS: [f64; 14] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 60.0];
@@ -17,7 +17,7 @@ const FOLD_EVERY: Duration = Duration::from_secs(2);
 /// Counting rows costs the store more than it is worth every second.
 const FOLDS_PER_GAUGE: u32 = 10;
 
-/// Installs the recorder of this process. Before the engine opens: what is measured earlier is lost.
+/// Installs the recorder of this process. Before the node opens: what is measured earlier is lost.
 pub fn recorder() -> Result<PrometheusHandle, BuildError> {
     let builder = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Full(seam::DURATION.to_owned()), &SECONDS)?
@@ -50,7 +50,9 @@ fn describe() {
     describe_counter!("wf_commands_total", "Commands executed, by type and partition");
     describe_counter!("wf_lease_expiries_total", "Leases that ran out");
     describe_counter!("wf_incidents_total", "Incidents created");
-    describe_gauge!("wf_actor_queue_depth", "Envelopes that wait for a turn");
+    describe_gauge!("wf_actor_queue_depth", "Envelopes that wait for a turn, by partition");
+    describe_gauge!("wf_partition_leader", "1 where this node owns the partition");
+    describe_counter!("wf_forwards_total", "Requests passed on to other nodes, by what came of it");
     describe_gauge!("wf_jobs", "Jobs in the store by type and state, finished ones until retention drops them");
     describe_gauge!("wf_incidents", "Open incidents");
     describe_gauge!("wf_key_store_records", "Idempotency records kept");
@@ -61,33 +63,42 @@ fn describe() {
 type Queues = BTreeMap<(String, &'static str), u64>;
 
 /// Runs until the server ends.
-pub(crate) async fn keep_up(app: Shared) {
+pub(crate) async fn keep_up(doors: Doors) {
     gauge!("wf_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
     let mut known = Queues::new();
     for fold in 0_u32.. {
-        if let Some(handle) = &app.metrics {
+        if let Some(handle) = &doors.metrics {
             handle.run_upkeep();
         }
-        let (waiting, _) = app.engine.queue();
-        gauge!("wf_actor_queue_depth").set(waiting as f64);
+        for (partition, engine) in doors.all().iter().flat_map(|app| app.node.engines()) {
+            let (waiting, _) = engine.queue();
+            gauge!("wf_actor_queue_depth", "partition" => partition.to_string()).set(waiting as f64);
+        }
         if fold.is_multiple_of(FOLDS_PER_GAUGE) {
-            read_gauges(&app, &mut known).await;
+            read_gauges(&doors, &mut known).await;
         }
         tokio::time::sleep(FOLD_EVERY).await;
     }
 }
 
 /// A queue that became empty is no longer counted by the store: its gauge goes to zero here.
-async fn read_gauges(app: &Shared, known: &mut Queues) {
-    let Ok(gauges) = app.engine.store().gauges().await else { return };
-    known.values_mut().for_each(|count| *count = 0);
-    for (job_type, state, count) in &gauges.jobs {
-        let queue = (wf_engine::type_label(job_type), wf_api::jobs::state_name(*state));
-        *known.entry(queue).or_default() += count;
+async fn read_gauges(doors: &Doors, known: &mut Queues) {
+    let (mut counted, mut incidents, mut records) = (Queues::new(), 0, 0);
+    for app in doors.all() {
+        // What cannot be read now is not told.
+        let Ok(gauges) = app.node.store().gauges().await else { continue };
+        for (job_type, state, count) in &gauges.jobs {
+            let queue = (wf_engine::type_label(job_type), wf_api::jobs::state_name(*state));
+            *counted.entry(queue).or_default() += count;
+        }
+        incidents += gauges.incidents;
+        records += gauges.records;
     }
+    known.values_mut().for_each(|count| *count = 0);
+    known.extend(counted);
     for ((job_type, state), count) in known.iter() {
         gauge!("wf_jobs", "type" => job_type.clone(), "state" => *state).set(*count as f64);
     }
-    gauge!("wf_incidents").set(gauges.incidents as f64);
-    gauge!("wf_key_store_records").set(gauges.records as f64);
+    gauge!("wf_incidents").set(incidents as f64);
+    gauge!("wf_key_store_records").set(records as f64);
 }

@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use wf_api::answer::PROBLEM_JSON;
 use wf_api::problem::{FieldError, ProblemBody};
 
-use crate::app::Shared;
+use crate::app::Doors;
 use crate::route::{ROUTES, Route};
 
 #[derive(utoipa::OpenApi)]
@@ -42,7 +42,7 @@ const ROLES: &str = "A token from the configuration. Its roles say what it may d
     the clock.";
 
 /// The routes' own annotations under the document's head.
-pub(crate) fn with_document(routes: OpenApiRouter<Shared>) -> (Router<Shared>, OpenApi) {
+pub(crate) fn with_document(routes: OpenApiRouter<Doors>) -> (Router<Doors>, OpenApi) {
     let (router, mut document) = OpenApiRouter::with_openapi(Document::openapi()).merge(routes).split_for_parts();
     for route in ROUTES {
         if let Some(operation) = operation_of(&mut document, route) {

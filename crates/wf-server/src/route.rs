@@ -13,7 +13,7 @@ pub enum Permission {
     Use,
     /// Take and finish jobs.
     Work,
-    /// Deploy, resolve incidents, ship again, set the clock.
+    /// Deploy, resolve incidents, ship again, set the clock, look at the nodes.
     Operate,
 }
 
@@ -85,12 +85,14 @@ pub const SET_CLOCK: Route = put("/api/v1/clock", Permission::Operate);
 pub const THAW_CLOCK: Route =
     Route { method: "DELETE", media: Media::None, ..put("/api/v1/clock", Permission::Operate) };
 
+pub const NODES: Route = read("/api/v1/nodes", Permission::Operate);
+
 pub const PROVE_REPLAY: Route = read("/api/v1/proofs/replay", Permission::Operate);
 pub const PROVE_TABLES: Route = read("/api/v1/proofs/tables", Permission::Operate);
 pub const PROVE_AUDIT: Route = read("/api/v1/proofs/audit", Permission::Operate);
 
 /// Those that a credential guards.
-pub const ROUTES: [&Route; 31] = [
+pub const ROUTES: [&Route; 32] = [
     &DEPLOY,
     &DEFINITIONS,
     &DEFINITION,
@@ -119,6 +121,7 @@ pub const ROUTES: [&Route; 31] = [
     &EXPLAIN,
     &SET_CLOCK,
     &THAW_CLOCK,
+    &NODES,
     &PROVE_REPLAY,
     &PROVE_TABLES,
     &PROVE_AUDIT,

@@ -2,12 +2,13 @@
 //! They decide nothing. Next: `call.rs`.
 
 use axum::Router;
-use axum::routing::get;
+use axum::routing::{get, post};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::Shared;
+use crate::app::Doors;
+use crate::peers::PEEK;
 
 pub(crate) mod audit;
 pub(crate) mod clock;
@@ -18,13 +19,15 @@ pub(crate) mod idempotency;
 pub(crate) mod incidents;
 pub(crate) mod instances;
 pub(crate) mod jobs;
+pub(crate) mod internal;
 pub(crate) mod messages;
+pub(crate) mod nodes;
 pub(crate) mod outbox;
 pub(crate) mod problems;
 pub(crate) mod proofs;
 pub(crate) mod unknown;
 
-pub(crate) fn documented() -> OpenApiRouter<Shared> {
+pub(crate) fn documented() -> OpenApiRouter<Doors> {
     OpenApiRouter::new()
         .routes(routes!(definitions::deploy, definitions::list))
         .routes(routes!(definitions::get))
@@ -51,6 +54,7 @@ pub(crate) fn documented() -> OpenApiRouter<Shared> {
         .routes(routes!(idempotency::get))
         .routes(routes!(explain::get))
         .routes(routes!(clock::set, clock::thaw))
+        .routes(routes!(nodes::list))
         .routes(routes!(proofs::replay))
         .routes(routes!(proofs::tables))
         .routes(routes!(proofs::audit))
@@ -60,7 +64,9 @@ pub(crate) fn documented() -> OpenApiRouter<Shared> {
         .routes(routes!(problems::page))
 }
 
-pub(crate) fn undocumented(document: OpenApi) -> Router<Shared> {
+pub(crate) fn undocumented(document: OpenApi) -> Router<Doors> {
     let document = health::Document::new(&document);
-    Router::new().route("/openapi.json", get(move || async move { document.respond() }))
+    Router::new()
+        .route("/openapi.json", get(move || async move { document.respond() }))
+        .route(PEEK, post(internal::peek))
 }

@@ -13,7 +13,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 
-use crate::app::{App, Inner, Shared};
+use crate::app::{App, Doors};
 use crate::routes::{self, unknown};
 use crate::seam::Seam;
 use crate::{metrics, openapi};
@@ -32,14 +32,14 @@ impl Server {
     /// Answers on `listener` until `shutdown` resolves and running requests have ended (10 s at most). The engine is the
     /// caller's: stop it afterwards.
     pub async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output = ()> + Send + 'static) {
-        let shared = Inner::new(app);
-        let upkeep = tokio::spawn(metrics::keep_up(shared.clone()));
+        let doors = Doors::new(app);
+        let upkeep = tokio::spawn(metrics::keep_up(doors.clone()));
         let connections = GracefulShutdown::new();
         tokio::select! {
-            never = accept(listener, router(shared.clone()), &connections) => match never {},
+            never = accept(listener, router(doors.clone()), &connections) => match never {},
             () = shutdown => (),
         }
-        shared.closing.send_replace(true);
+        doors.close();
         // Who is overdue is cut off.
         let _ = tokio::time::timeout(GRACE, connections.shutdown()).await;
         upkeep.abort();
@@ -47,7 +47,7 @@ impl Server {
 
     /// For tests and for those who bring their own server.
     pub fn router(app: App) -> Router {
-        router(Inner::new(app))
+        router(Doors::new(app))
     }
 }
 
@@ -66,12 +66,12 @@ async fn accept(listener: TcpListener, router: Router, connections: &GracefulShu
     }
 }
 
-fn router(shared: Shared) -> Router {
+fn router(doors: Doors) -> Router {
     let (api, document) = openapi::with_document(routes::documented());
     let plain = routes::undocumented(document);
     api.merge(plain)
         .fallback(unknown::route)
         .method_not_allowed_fallback(unknown::method)
         .layer(Seam::default())
-        .with_state(shared)
+        .with_state(doors)
 }

@@ -1,7 +1,7 @@
 //! The shipper's numbers: what waits, how old it is, what went out, what is dead. Names are fixed; labels are bounded.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use metrics::{counter, describe_counter, describe_gauge, gauge};
@@ -45,7 +45,7 @@ pub(crate) async fn keep(
     loop {
         let is_last = *stopped.borrow();
         match store.outbox_stats().await {
-            Ok(stats) => show(&sinks, &stats, clock(), &mut stranded),
+            Ok(stats) => show(store.partitions().first(), &sinks, &stats, clock(), &mut stranded),
             Err(error) => warn!(%error, "the outbox cannot be counted"),
         }
         if is_last {
@@ -67,13 +67,18 @@ fn describe() {
     describe_counter!(DEDUP_DROPS, "Messages that the broker had already, by topic");
 }
 
+/// What waits and how old the oldest is, by sink and by the store's first partition: a node with several stores ships from
+/// each, and tells of all.
+static WAITING: Mutex<BTreeMap<(String, u16), (u64, Millis)>> = Mutex::new(BTreeMap::new());
+
 /// A sink without rows has no stats: it shows 0. Rows of a sink that is not configured are named once.
-fn show(sinks: &BTreeSet<String>, stats: &[OutboxStats], now: Millis, stranded: &mut BTreeSet<String>) {
+fn show(store: u16, sinks: &BTreeSet<String>, stats: &[OutboxStats], now: Millis, stranded: &mut BTreeSet<String>) {
     let nothing = OutboxStats::default();
     for sink in sinks {
         let stats = stats.iter().find(|stats| *stats.sink == **sink).unwrap_or(&nothing);
         let age_ms = stats.oldest_pending.map_or(0, |oldest| (now - oldest).max(0));
-        gauge!(PENDING, "sink" => sink.clone()).set(stats.pending as f64);
+        let (pending, age_ms) = over_all(sink, store, (stats.pending, age_ms));
+        gauge!(PENDING, "sink" => sink.clone()).set(pending as f64);
         gauge!(OLDEST_AGE, "sink" => sink.clone()).set(age_ms as f64 / 1_000.0);
     }
     for stats in stats.iter().filter(|stats| stats.pending > 0 && !sinks.contains(&*stats.sink)) {
@@ -81,4 +86,11 @@ fn show(sinks: &BTreeSet<String>, stats: &[OutboxStats], now: Millis, stranded: 
             warn!(sink = &*stats.sink, pending = stats.pending, "messages wait for a sink that is not configured");
         }
     }
+}
+
+fn over_all(sink: &str, store: u16, of_one: (u64, Millis)) -> (u64, Millis) {
+    let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
+    waiting.insert((sink.to_owned(), store), of_one);
+    let of_sink = waiting.iter().filter(|((name, _), _)| name == sink).map(|(_, one)| one);
+    of_sink.fold((0, 0), |(pending, age_ms), one| (pending + one.0, age_ms.max(one.1)))
 }

@@ -98,3 +98,8 @@ SELECT key, tenant, root, scope, element_key, element_id, job, kind, message, cr
 
 -- name: all_follow_ups
 SELECT key, root, scope, work, element, flow, tenant, process_id, message, correlation_key FROM follow_up ORDER BY key;
+
+-- name: all_handovers
+SELECT subscription, message, root, tenant, process_id, name, correlation_key, expires_at, variables
+FROM handover
+ORDER BY subscription, message;

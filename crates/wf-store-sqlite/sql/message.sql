@@ -75,3 +75,20 @@ FROM messages_received INDEXED BY messages_received_expiry
 WHERE (expires_at, key, tenant, name, message_id) > (?1, ?2, ?3, ?4, ?5)
 ORDER BY expires_at, key, tenant, name, message_id
 LIMIT ?6;
+
+-- name: get_handover
+SELECT subscription, message, root, tenant, process_id, name, correlation_key, expires_at, variables
+FROM handover
+WHERE subscription = ?1 AND message = ?2;
+
+-- name: insert_handover
+INSERT INTO handover (subscription, message, root, tenant, process_id, name, correlation_key, expires_at, variables)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
+
+-- name: update_handover
+UPDATE handover
+SET root = ?3, tenant = ?4, process_id = ?5, name = ?6, correlation_key = ?7, expires_at = ?8, variables = ?9
+WHERE subscription = ?1 AND message = ?2;
+
+-- name: delete_handover
+DELETE FROM handover WHERE subscription = ?1 AND message = ?2;

@@ -11,6 +11,7 @@ use crate::{records, rows};
 
 pub fn write(statements: &mut Statements, batch: &Batch) -> Result<(), CommitError> {
     check_fence(statements, &batch.fence, &batch.head)?;
+    check_inboxes(batch)?;
     let partition = batch.fence.partition;
     for entry in &batch.log {
         must_meet(insert_command(statements, partition, entry), "a command id is known")?;
@@ -57,6 +58,14 @@ fn check_fence(statements: &mut Statements, fence: &Fence, head: &Head) -> Resul
     match met.map_err(commit_error)? {
         1 => Ok(()),
         _ => Err(CommitError::Fenced),
+    }
+}
+
+/// There is one partition: nobody sends anything to it, and it to nobody.
+fn check_inboxes(batch: &Batch) -> Result<(), CommitError> {
+    match batch.sent.is_empty() && batch.taken.is_empty() {
+        true => Ok(()),
+        false => Err(CommitError::Rejected("the store has one partition, and no inbox".to_owned())),
     }
 }
 

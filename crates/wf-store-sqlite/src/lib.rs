@@ -26,4 +26,7 @@ mod backup;
 
 pub use backup::{Contents, CopyError, PAUSED_FILE, backup, restore};
 pub use files::{make_dir, put_in_place};
+/// Such a store has one partition: its rows name none.
+const PARTITION: u16 = 1;
+
 pub use open::{Durability, OpenError, Options, STORE_FILE, SqliteStore, read_only};

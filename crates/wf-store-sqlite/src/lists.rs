@@ -11,6 +11,7 @@ use wf_core::{Key, RowId};
 use wf_store::codec::scalar_text;
 use wf_store::*;
 
+use crate::PARTITION;
 use crate::outbox;
 use crate::readers::Reader;
 use crate::rows::{self, job_state_name, key_of, sql_key};
@@ -190,7 +191,7 @@ pub fn outbox(reader: &Reader, query: &OutboxQuery) -> Result<Page<OutboxRow>, S
 }
 
 fn scanned_message(row: &rusqlite::Row) -> Result<(OutboxCursor, bool)> {
-    let id = OutboxId { position: key_of(row.get(0)?), n: row.get(1)?, sink: row.get(2)? };
+    let id = OutboxId { partition: PARTITION, position: key_of(row.get(0)?), n: row.get(1)?, sink: row.get(2)? };
     Ok((OutboxCursor(id), row.get(3)?))
 }
 
@@ -297,7 +298,7 @@ impl FromStr for OutboxCursor {
         let mut parts = text.splitn(3, '-');
         let (Some(position), Some(n), Some(sink)) = (parts.next(), parts.next(), parts.next()) else { return Err(()) };
         let position = position.parse().map_err(|_| ())?;
-        Ok(OutboxCursor(OutboxId { position, n: n.parse().map_err(|_| ())?, sink: sink.into() }))
+        Ok(OutboxCursor(OutboxId { partition: PARTITION, position, n: n.parse().map_err(|_| ())?, sink: sink.into() }))
     }
 }
 

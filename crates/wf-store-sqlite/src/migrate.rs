@@ -5,8 +5,11 @@ use rusqlite::{Connection, Result};
 use wf_store::failpoint;
 
 /// Numbered from 1 without gaps.
-const MIGRATIONS: &[&str] =
-    &[include_str!("../migrations/main/0001_initial.sql"), include_str!("../migrations/main/0002_audit_stays.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/main/0001_initial.sql"),
+    include_str!("../migrations/main/0002_audit_stays.sql"),
+    include_str!("../migrations/main/0003_partitions.sql"),
+];
 
 /// The schema that this program reads and writes.
 pub const VERSION: u32 = MIGRATIONS.len() as u32;

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use rusqlite::{Result, Row, params};
 use wf_store::*;
 
+use crate::PARTITION;
 use crate::rows::{key_of, named};
 use crate::sql::{Sql, Statements};
 
@@ -24,7 +25,7 @@ pub fn get(statements: &mut Statements, id: &OutboxId) -> Result<Option<OutboxRo
 
 pub fn outbox_row(row: &Row) -> Result<OutboxRow> {
     let entry = OutboxEntry {
-        id: OutboxId { position: key_of(row.get(0)?), n: row.get(1)?, sink: row.get(2)? },
+        id: OutboxId { partition: PARTITION, position: key_of(row.get(0)?), n: row.get(1)?, sink: row.get(2)? },
         tenant: row.get(3)?,
         order_key: key_of(row.get(4)?),
         topic: row.get(5)?,
@@ -52,7 +53,12 @@ pub fn claimable(statements: &mut Statements, claim: &Claim) -> Result<Vec<Outbo
         let (is_dead, may_go): (bool, bool) = (row.get(3)?, row.get(4)?);
         let is_first = !(is_dead && claim.dead_pass) && barred.insert(row.get::<_, i64>(2)?);
         if is_first && may_go {
-            found.push(OutboxId { position: key_of(row.get(0)?), n: row.get(1)?, sink: claim.sink.clone() });
+            found.push(OutboxId {
+                partition: PARTITION,
+                position: key_of(row.get(0)?),
+                n: row.get(1)?,
+                sink: claim.sink.clone(),
+            });
         }
     }
     Ok(found)

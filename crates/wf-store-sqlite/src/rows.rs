@@ -53,6 +53,7 @@ fn put(statements: &mut Statements, row: &Row, existed: bool) -> Result<usize> {
         Row::Unique(row) => waits::put_unique(statement, row),
         Row::Incident(row) => waits::put_incident(statement, row),
         Row::FollowUp(row) => waits::put_follow_up(statement, row),
+        Row::Handover(row) => waits::put_handover(statement, row),
     }
 }
 
@@ -73,6 +74,7 @@ fn writes_of(row: &Row) -> (Sql, Sql) {
         Row::Unique(_) => (Sql::InsertUnique, Sql::UpdateUnique),
         Row::Incident(_) => (Sql::InsertIncident, Sql::UpdateIncident),
         Row::FollowUp(_) => (Sql::InsertFollowUp, Sql::UpdateFollowUp),
+        Row::Handover(_) => (Sql::InsertHandover, Sql::UpdateHandover),
     }
 }
 
@@ -120,6 +122,7 @@ fn read_row(id: &RowId, row: &SqlRow) -> Result<Row> {
         RowId::Unique { .. } => Row::Unique(waits::unique(row)?.into()),
         RowId::Incident(_) => Row::Incident(waits::incident(row)?.into()),
         RowId::FollowUp(_) => Row::FollowUp(waits::follow_up(row)?.into()),
+        RowId::Handover { .. } => Row::Handover(waits::handover(row)?.into()),
     })
 }
 
@@ -141,6 +144,7 @@ fn statements_of(id: &RowId) -> (Sql, Sql) {
         RowId::Unique { .. } => (Sql::GetUnique, Sql::DeleteUnique),
         RowId::Incident(_) => (Sql::GetIncident, Sql::DeleteIncident),
         RowId::FollowUp(_) => (Sql::GetFollowUp, Sql::DeleteFollowUp),
+        RowId::Handover { .. } => (Sql::GetHandover, Sql::DeleteHandover),
     }
 }
 
@@ -155,7 +159,9 @@ fn with_id<T>(id: &RowId, run: impl FnOnce(&[&dyn rusqlite::ToSql]) -> Result<T>
         | RowId::Message(key)
         | RowId::Incident(key)
         | RowId::FollowUp(key) => run(&[&sql_key(*key)]),
-        RowId::Element { scope, key } => run(&[&sql_key(*scope), &sql_key(*key)]),
+        RowId::Element { scope: owner, key } | RowId::Handover { subscription: owner, message: key } => {
+            run(&[&sql_key(*owner), &sql_key(*key)])
+        }
         RowId::Variable { scope: owner, name } | RowId::Step { job: owner, name } => run(&[&sql_key(*owner), name]),
         RowId::StartSubscription { tenant, message, process_id } => run(&[tenant, message, process_id]),
         RowId::MessageId { tenant, name, message_id } => run(&[tenant, name, message_id]),
@@ -178,7 +184,7 @@ pub fn each(statements: &mut Statements, visit: &mut dyn FnMut(Row) -> ControlFl
 }
 
 /// What reads each table whole, with some id of it.
-fn tables() -> [(Sql, RowId); 15] {
+fn tables() -> [(Sql, RowId); 16] {
     let text = || Text::from("");
     let (tenant, name) = (text(), text());
     let message = RowId::MessageId { tenant: text(), name: text(), message_id: text() };
@@ -200,6 +206,7 @@ fn tables() -> [(Sql, RowId); 15] {
         (Sql::AllUniques, RowId::Unique { tenant, process_id: text(), variable: text(), value: [0; 16] }),
         (Sql::AllIncidents, RowId::Incident(0)),
         (Sql::AllFollowUps, RowId::FollowUp(0)),
+        (Sql::AllHandovers, RowId::Handover { subscription: 0, message: 0 }),
     ]
 }
 

@@ -39,7 +39,7 @@ statements! {
         AllElements = "all_elements", AllVariables = "all_variables", AllJobs = "all_jobs", AllSteps = "all_steps",
         AllTimers = "all_timers", AllSubscriptions = "all_subscriptions", AllMessages = "all_messages",
         AllMessageIds = "all_message_ids", AllStartLocks = "all_start_locks", AllUniques = "all_uniques",
-        AllIncidents = "all_incidents", AllFollowUps = "all_follow_ups",
+        AllIncidents = "all_incidents", AllFollowUps = "all_follow_ups", AllHandovers = "all_handovers",
     }
     "definition.sql": {
         GetDefinition = "get_definition", InsertDefinition = "insert_definition", UpdateDefinition = "update_definition",
@@ -88,6 +88,8 @@ statements! {
         DeleteMessage = "delete_message", Buffered = "buffered", DueMessages = "due_messages",
         GetMessageId = "get_message_id", InsertMessageId = "insert_message_id", UpdateMessageId = "update_message_id",
         DeleteMessageId = "delete_message_id", DueMessageIds = "due_message_ids",
+        GetHandover = "get_handover", InsertHandover = "insert_handover", UpdateHandover = "update_handover",
+        DeleteHandover = "delete_handover",
     }
     "outbox.sql": {
         InsertOutbox = "insert_outbox", ResetOutbox = "reset_outbox", ReleaseClaims = "release_claims", GetOutbox = "get_outbox", Unsent = "unsent",

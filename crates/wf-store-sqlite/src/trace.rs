@@ -41,7 +41,12 @@ impl Trace for SqliteStore {
         Box::pin(self.readers.list(move |reader| trail(reader, &query)))
     }
 
-    fn outbox_of(&self, tenant: Text, positions: Vec<u64>) -> Later<'_, Result<Vec<OutboxRow>, StoreError>> {
+    fn outbox_of(
+        &self,
+        tenant: Text,
+        _partition: u16,
+        positions: Vec<u64>,
+    ) -> Later<'_, Result<Vec<OutboxRow>, StoreError>> {
         Box::pin(self.readers.list(move |reader| {
             reader.snapshot(|statements| {
                 let mut found = Vec::new();
@@ -89,7 +94,7 @@ fn logged(statements: &mut Statements, query: &LoggedQuery) -> Result<Vec<Logged
     let tenant = &query.tenant;
     let mut found = match query.which {
         Which::Id(id) => all(statements, Sql::LoggedId, params![id, tenant], logged_row)?,
-        Which::Position(position) => {
+        Which::Position { position, .. } => {
             all(statements, Sql::LoggedPosition, params![sql_key(position), tenant], logged_row)?
         }
         Which::At { time, verb, limit: rows } => {

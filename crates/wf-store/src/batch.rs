@@ -22,6 +22,30 @@ pub struct Batch {
     pub outbox_retries: Vec<OutboxId>,
     pub records: Vec<RecordEntry>,
     pub suppressed: Vec<Suppressed>,
+    /// Commands for other partitions: rows of their inboxes.
+    pub sent: Vec<Sent>,
+    /// Rows of this partition's own inbox that its commands have dealt with: deleted. One that is gone voids the turn.
+    pub taken: Vec<InboxId>,
+}
+
+/// A command on its way to another partition: it is executed there exactly once, as it is deleted by the turn that
+/// executes it. Rows of one source arrive in the order of their positions and numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    pub target: u16,
+    pub id: InboxId,
+    /// The sending command's time.
+    pub time: Millis,
+    /// The command in its stored form, see `codec.rs`.
+    pub payload: String,
+}
+
+/// Where a row of an inbox comes from: the command that sent it, and its number among those (from 1, over all targets).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InboxId {
+    pub source: u16,
+    pub position: u64,
+    pub n: u32,
 }
 
 /// The transaction's first statement: exactly one partition row with this epoch and position, else the turn is void.
@@ -108,6 +132,15 @@ pub struct RecordEntry {
     /// The route's template, never the concrete path.
     pub route: &'static str,
     pub record: Arc<Record>,
+}
+
+/// What came of a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claimed {
+    /// It stands now, unfinished.
+    Fresh,
+    /// This one stood already, and stands.
+    Standing(Arc<Record>),
 }
 
 /// Repeats and conflicts under a key, counted per minute; they take no position.

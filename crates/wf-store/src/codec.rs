@@ -3,6 +3,7 @@
 //! Next: `codec/command.rs` and `codec/event.rs`, which name every member; `codec/write.rs` and `codec/read.rs` below them.
 
 mod command;
+mod crossing;
 mod event;
 mod read;
 mod write;

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use wf_core::rows::Text;
-use wf_core::{Millis, Row, RowId};
+use wf_core::{Millis, Partitions, Row, RowId};
 
 use crate::batch::AuditEntry;
 use crate::store::{Opened, StoreError};
@@ -31,6 +31,11 @@ pub type Visit = ControlFlow<()>;
 pub trait Ledger: Send {
     /// `Err`: the store has no partition yet, or cannot be read.
     fn standing(&mut self) -> Result<Opened, StoreError>;
+
+    /// Those of the store: what a command does may depend on them.
+    fn partitions(&mut self) -> Result<Partitions, StoreError> {
+        Ok(Partitions::ONE)
+    }
 
     fn freeze(&mut self) -> Result<(), StoreError>;
     fn thaw(&mut self) -> Result<(), StoreError>;

@@ -4,9 +4,11 @@
 pub mod batch;
 pub mod load;
 pub mod store;
+pub mod cluster;
 pub mod query;
 pub mod trace;
 pub mod outbox;
+pub mod directory;
 pub mod ledger;
 pub mod codec;
 pub mod failpoint;
@@ -15,6 +17,8 @@ pub mod memory;
 pub mod conformance;
 
 pub use batch::*;
+pub use cluster::*;
+pub use directory::Directory;
 pub use ledger::*;
 pub use load::*;
 pub use outbox::*;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use wf_core::rows::MessageId;
 use wf_core::{Need, RangeId, Row, RowId, SortKey};
 use wf_idempotency::record::Record;
 
@@ -11,12 +12,16 @@ use crate::outbox::{OutboxId, OutboxRow};
 
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
+    /// Whose rows and ranges; a store with one partition need not look.
+    pub partition: u16,
     /// Rows and ranges; `Need::Process` asks for the definition's row.
     pub core: BTreeSet<Need>,
     pub records: BTreeSet<RecordId>,
     /// Ids of the engine's own commands: known ones are dropped before they are executed.
     pub commands: BTreeSet<[u8; 16]>,
     pub outbox: BTreeSet<OutboxId>,
+    /// Message ids (`RowId::MessageId`) that another partition may have received.
+    pub received_elsewhere: BTreeSet<RowId>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -28,6 +33,8 @@ pub struct Loaded {
     /// Ids with whether they stand in the log.
     pub commands: Vec<([u8; 16], bool)>,
     pub outbox: Vec<(OutboxId, Option<OutboxRow>)>,
+    /// What another partition holds under the id, expired or not.
+    pub received_elsewhere: Vec<(RowId, Option<Arc<MessageId>>)>,
 }
 
 /// The entries of a range after `after`, at most [`RANGE_MAX`].
@@ -44,7 +51,16 @@ pub struct LoadedRange {
 pub const RANGE_MAX: usize = 1024;
 
 impl Needs {
+    /// Nothing yet, of this partition.
+    pub fn of(partition: u16) -> Needs {
+        Needs { partition, ..Needs::default() }
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.core.is_empty() && self.records.is_empty() && self.commands.is_empty() && self.outbox.is_empty()
+        self.core.is_empty()
+            && self.records.is_empty()
+            && self.commands.is_empty()
+            && self.outbox.is_empty()
+            && self.received_elsewhere.is_empty()
     }
 }

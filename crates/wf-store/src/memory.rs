@@ -1,35 +1,43 @@
 //! A whole store in ordered maps: for tests, the simulator and a first look at what a store must do. It can be told to
-//! fail. It keeps nothing on a disk and decides nothing.
-//! Next: `memory/commit.rs`, the transaction; then `memory/outbox.rs` and `memory/lists.rs`.
+//! fail, and several nodes may share it. It keeps nothing on a disk and decides nothing.
+//! Next: `memory/state.rs`, what is durable; then `memory/commit.rs`, the transaction, and `memory/cluster.rs`.
 
+mod cluster;
 mod commit;
+mod inbox;
 mod ledger;
 mod lists;
 mod load;
 mod outbox;
 mod report;
+mod state;
 mod trace;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use wf_core::planted::{self, Bug};
-use wf_core::rows::{Definition, Incident, Job, Scope, Text};
-use wf_core::{Key, Millis, RangeId, Row, RowId, SortKey};
+use wf_core::rows::{Definition, Incident, Job, Scope};
+use wf_core::{Key, Millis, Partitions, Row};
 use wf_idempotency::record::Record;
 
 use crate::batch::*;
+use crate::cluster::{Cluster, Node};
 use crate::ledger::Ledger;
 use crate::load::{Loaded, Needs};
-use crate::memory::outbox::Shipment;
-use crate::outbox::{Claim, Mark, OutboxId, OutboxRow, OutboxStats};
+use crate::memory::cluster::Clock;
+use crate::memory::state::State;
+use crate::outbox::{Claim, Mark, OutboxRow, OutboxStats};
 use crate::query::*;
 use crate::store::*;
 
+/// A handle on a store. Handles of nodes ([`MemoryStore::node`]) share what is durable; faults and counts are each one's own.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     state: Arc<Mutex<State>>,
     control: Mutex<Control>,
+    /// Whose handle it is. One of nobody takes partitions from whomever it likes, and then they are nobody's.
+    me: Option<Node>,
 }
 
 /// What the next commit meets instead of success.
@@ -60,42 +68,45 @@ pub struct Counts {
 struct Control {
     faults: VecDeque<Fault>,
     counts: Counts,
-    /// Only planted: an epoch and records that it has yet to write.
-    late: (u64, Vec<RecordEntry>),
-}
-
-/// Everything that is durable.
-#[derive(Clone, Debug, Default)]
-struct State {
-    partitions: BTreeMap<u16, Partition>,
-    rows: BTreeMap<RowId, Row>,
-    ranges: BTreeMap<RangeId, BTreeSet<SortKey>>,
-    log: BTreeMap<(u64, u16), LogEntry>,
-    command_ids: BTreeSet<[u8; 16]>,
-    audit: BTreeMap<(u64, u16), AuditEntry>,
-    outbox: BTreeMap<OutboxId, Shipment>,
-    records: BTreeMap<RecordId, RecordEntry>,
-    suppressed: BTreeMap<SuppressedId, Suppressed>,
-    secrets: BTreeMap<&'static str, [u8; 32]>,
-}
-
-type SuppressedId = (Text, [u8; 16], SuppressedKind, Text, i64);
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Partition {
-    epoch: u64,
-    position: u64,
-    head: Head,
+    is_cut_off: bool,
+    /// Only planted: the fence of a turn and the records that it has yet to write.
+    late: (Fence, Vec<RecordEntry>),
 }
 
 impl MemoryStore {
+    /// One partition, numbered 1.
     pub fn new() -> MemoryStore {
         MemoryStore::default()
+    }
+
+    pub fn with_partitions(partitions: Partitions) -> MemoryStore {
+        let store = MemoryStore::default();
+        store.state().numbers = partitions;
+        store
+    }
+
+    /// How long leases of nodes last, and the clock that judges them. Without: 6 s, and time stands still.
+    pub fn with_leases(self, lease_ms: Millis, clock: impl Fn() -> Millis + Send + Sync + 'static) -> MemoryStore {
+        let mut state = self.state();
+        (state.lease_ms, state.clock) = (lease_ms, Clock::of(clock));
+        drop(state);
+        self
+    }
+
+    /// The handle of one run of a node, over the same store. It is in no list before it joins.
+    pub fn node(&self, name: &str, address: &str) -> MemoryStore {
+        let me = self.state().next_run(name, address);
+        MemoryStore { state: self.state.clone(), control: Mutex::default(), me: Some(me) }
     }
 
     /// Faults queue up: each commit takes one.
     pub fn fail_next(&self, fault: Fault) {
         self.control().faults.push_back(fault);
+    }
+
+    /// From now on this handle sees no other node, until it is told otherwise.
+    pub fn cut_off(&self, is_cut_off: bool) {
+        self.control().is_cut_off = is_cut_off;
     }
 
     pub fn counts(&self) -> Counts {
@@ -104,12 +115,17 @@ impl MemoryStore {
 
     /// What a backup made now would hold. Calls and faults are not part of it.
     pub fn backup(&self) -> MemoryStore {
-        MemoryStore { state: Arc::new(Mutex::new(self.state().clone())), control: Mutex::default() }
+        MemoryStore { state: Arc::new(Mutex::new(self.state().clone())), control: Mutex::default(), me: None }
     }
 
-    /// All rows, by table and key: for sums over the tables.
+    /// All rows, by partition, table and key: for sums over the tables.
     pub fn rows(&self) -> Vec<Row> {
-        self.state().rows.values().cloned().collect()
+        self.state().tables().flat_map(|tables| tables.rows.values().cloned()).collect()
+    }
+
+    /// Those of one partition.
+    pub fn rows_of(&self, partition: u16) -> Vec<Row> {
+        self.state().rows_of(partition).into_iter().flatten().map(|(_, row)| row.clone()).collect()
     }
 
     /// The whole outbox in its order: for sums over it.
@@ -117,9 +133,19 @@ impl MemoryStore {
         self.state().outbox.values().map(|shipment| shipment.row.clone()).collect()
     }
 
-    /// The whole log by position: for replays.
+    /// The whole log by partition and position: for replays.
     pub fn log(&self) -> Vec<LogEntry> {
         self.state().log.values().cloned().collect()
+    }
+
+    /// That of one partition.
+    pub fn log_of(&self, partition: u16) -> Vec<LogEntry> {
+        self.state().log.range((partition, 0)..=(partition, u64::MAX)).map(|(_, entry)| entry.clone()).collect()
+    }
+
+    /// Every inbox, by target, source, position and number.
+    pub fn inboxes(&self) -> Vec<Sent> {
+        self.state().inbox.values().cloned().collect()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -128,14 +154,6 @@ impl MemoryStore {
 
     fn control(&self) -> MutexGuard<'_, Control> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn open_now(&self, partition: u16) -> Opened {
-        let mut state = self.state();
-        let row = state.partitions.entry(partition).or_default();
-        row.epoch += 1;
-        let (epoch, position) = (row.epoch, row.position);
-        Opened { fence: Fence { partition, epoch, old_position: position, new_position: position }, head: row.head }
     }
 
     fn commit_now(&self, batch: &Batch) -> Result<(), CommitError> {
@@ -150,7 +168,7 @@ impl MemoryStore {
             Some(Fault::Conflict) => return Err(CommitError::Conflict(ordered())),
             Some(Fault::Rejected) => return Err(CommitError::Rejected(ordered())),
             Some(Fault::Fenced) => {
-                self.open_now(batch.fence.partition);
+                self.state().take(batch.fence.partition, None).map_err(|error| CommitError::Unavailable(error.0))?;
             }
             Some(Fault::AfterCommit) | None => (),
         }
@@ -172,18 +190,18 @@ impl MemoryStore {
         let mut state = self.state();
         state.commit(&Batch { records: Vec::new(), ..batch.clone() })?;
         let mut control = self.control();
-        let (epoch, late) = std::mem::take(&mut control.late);
-        if epoch == batch.fence.epoch {
+        let (fence, late) = std::mem::take(&mut control.late);
+        if (fence.partition, fence.epoch) == (batch.fence.partition, batch.fence.epoch) {
             state.put_records(&late);
         }
-        control.late = (batch.fence.epoch, batch.records.clone());
+        control.late = (batch.fence, batch.records.clone());
         Ok(())
     }
 }
 
 impl Store for MemoryStore {
     fn open(&self, partition: u16) -> Later<'_, Result<Opened, StoreError>> {
-        Box::pin(async move { Ok(self.open_now(partition)) })
+        Box::pin(async move { self.state().take(partition, self.me.as_ref()) })
     }
 
     fn load(&self, needs: Needs) -> Later<'_, Result<Loaded, StoreError>> {
@@ -203,6 +221,30 @@ impl Store for MemoryStore {
 
     fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Later<'_, Result<[u8; 32], StoreError>> {
         Box::pin(async move { Ok(*self.state().secrets.entry(name).or_insert(fresh)) })
+    }
+
+    fn partitions(&self) -> Partitions {
+        self.state().numbers
+    }
+
+    fn inbox(&self, partition: u16, limit: usize) -> Later<'_, Result<Vec<Sent>, StoreError>> {
+        Box::pin(async move { Ok(self.state().inbox_of(partition, limit)) })
+    }
+
+    fn undelivered(&self, source: u16, positions: Vec<u64>) -> Later<'_, Result<Vec<u64>, StoreError>> {
+        Box::pin(async move { Ok(self.state().undelivered(source, positions)) })
+    }
+
+    fn cluster(&self) -> Option<&dyn Cluster> {
+        self.me.as_ref().map(|_| self as &dyn Cluster)
+    }
+
+    fn claim_record(&self, entry: RecordEntry) -> Later<'_, Result<Claimed, StoreError>> {
+        Box::pin(async move { Ok(self.state().claim_record(entry)) })
+    }
+
+    fn finish_record(&self, entry: RecordEntry) -> Later<'_, Result<bool, StoreError>> {
+        Box::pin(async move { Ok(self.state().finish_record(entry)) })
     }
 
     fn claim_outbox(&self, claim: Claim) -> Later<'_, Result<Vec<OutboxRow>, StoreError>> {

@@ -8,6 +8,7 @@ use wf_core::{Key, Millis};
 /// One event for one sink.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OutboxId {
+    pub partition: u16,
     pub position: u64,
     /// The event's number in its command, from 1.
     pub n: u32,

@@ -41,7 +41,7 @@ pub struct DefinitionInfo {
     pub deployed_at: Millis,
 }
 
-/// Ordered by key, the newest first.
+/// The newest first: by the start, then by key. Within one partition that is the order of the keys alone.
 #[derive(Clone, Debug)]
 pub struct InstanceQuery {
     pub tenant: Text,
@@ -95,7 +95,7 @@ pub struct IncidentQuery {
     pub slice: Slice,
 }
 
-/// Ordered by position, number, sink.
+/// Ordered by partition, position, number, sink.
 #[derive(Clone, Debug)]
 pub struct OutboxQuery {
     pub tenant: Text,
@@ -104,12 +104,16 @@ pub struct OutboxQuery {
     pub slice: Slice,
 }
 
-/// Ordered by position. `from`: the first position wanted, inclusive.
+/// Ordered by partition and position. `from`: the first position wanted, inclusive.
 #[derive(Clone, Debug)]
 pub struct AuditQuery {
     pub tenant: Text,
+    /// The first partition wanted: `from` is a position of it, later partitions begin at their begin.
+    pub partition: u16,
+    /// Nothing of later partitions.
+    pub is_alone: bool,
     pub from: Option<u64>,
-    /// Only commands between these positions, inclusive (an instance's life).
+    /// Only commands between these positions, inclusive (an instance's life): nothing of later partitions.
     pub until: Option<u64>,
     pub slice: Slice,
 }

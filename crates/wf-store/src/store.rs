@@ -5,9 +5,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use wf_core::{Key, Millis};
+use wf_core::{Key, Millis, Partitions};
 
-use crate::batch::{Batch, Fence, Head, RecordId};
+use crate::batch::{Batch, Claimed, Fence, Head, RecordEntry, RecordId, Sent};
+use crate::cluster::{Cluster, Heard};
 use crate::ledger::Ledger;
 use crate::load::{Loaded, Needs};
 use crate::outbox::{Claim, Mark, OutboxRow, OutboxStats};
@@ -51,6 +52,7 @@ pub struct Opened {
 
 pub trait Store: Trace + Send + Sync + 'static {
     /// Takes the partition: raises its epoch durably and returns where it stands. A fresh one stands at position 0.
+    /// Where nodes share the store, one that another living node owns is refused.
     fn open(&self, partition: u16) -> Later<'_, Result<Opened, StoreError>>;
 
     fn load(&self, needs: Needs) -> Later<'_, Result<Loaded, StoreError>>;
@@ -65,6 +67,51 @@ pub trait Store: Trace + Send + Sync + 'static {
 
     /// A value made once with the store and kept in it (the MAC key): the stored one, else `fresh` is stored.
     fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Later<'_, Result<[u8; 32], StoreError>>;
+
+    /// Fixed when the store is made.
+    fn partitions(&self) -> Partitions {
+        Partitions::ONE
+    }
+
+    /// What other partitions have sent to this one, at most `limit` rows, ordered by source, position and number.
+    /// A cut page holds the first rows of each source that it has rows of.
+    fn inbox(&self, partition: u16, limit: usize) -> Later<'_, Result<Vec<Sent>, StoreError>> {
+        let _ = (partition, limit);
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    /// What other nodes have committed about inboxes, as soon as that is known. Only a hint that may fail to come; it never
+    /// comes where nobody shares the store. Safe to be dropped while it waits.
+    fn heard(&self) -> Later<'_, Heard> {
+        Box::pin(std::future::pending())
+    }
+
+    /// Those of the positions of which a row still waits in another partition's inbox.
+    fn undelivered(&self, source: u16, positions: Vec<u64>) -> Later<'_, Result<Vec<u64>, StoreError>> {
+        let _ = (source, positions);
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    /// Who owns which partition, where several nodes share the store.
+    fn cluster(&self) -> Option<&dyn Cluster> {
+        None
+    }
+
+    // A key of a request that several partitions answer together: no turn holds all of its effect, so its record is
+    // claimed first, and finished when every part is durable. Only where there are several partitions.
+
+    /// Files an unfinished record in a transaction of its own, where none stands in its way: as `commit` would, it takes
+    /// the place of an expired one, or of itself.
+    fn claim_record(&self, entry: RecordEntry) -> Later<'_, Result<Claimed, StoreError>> {
+        let _ = entry;
+        Box::pin(std::future::ready(Err(StoreError("this store has one partition: nothing is claimed".to_owned()))))
+    }
+
+    /// Completes what was claimed, if it still stands there unfinished with this fingerprint and `created_ms`: `true`.
+    fn finish_record(&self, entry: RecordEntry) -> Later<'_, Result<bool, StoreError>> {
+        let _ = entry;
+        Box::pin(std::future::ready(Err(StoreError("this store has one partition: nothing is claimed".to_owned()))))
+    }
 
     // Beside the turns.
     fn claim_outbox(&self, claim: Claim) -> Later<'_, Result<Vec<OutboxRow>, StoreError>>;

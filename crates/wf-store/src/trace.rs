@@ -22,8 +22,13 @@ pub trait Trace: Send + Sync {
     fn logged(&self, query: LoggedQuery) -> Later<'_, Result<Vec<Logged>, StoreError>>;
     /// Ordered by position.
     fn trail(&self, query: TrailQuery) -> Later<'_, Result<Trail, StoreError>>;
-    /// The messages of commands, ordered by position, number, sink.
-    fn outbox_of(&self, tenant: Text, positions: Vec<u64>) -> Later<'_, Result<Vec<OutboxRow>, StoreError>>;
+    /// The messages of commands of one partition, ordered by position, number, sink.
+    fn outbox_of(
+        &self,
+        tenant: Text,
+        partition: u16,
+        positions: Vec<u64>,
+    ) -> Later<'_, Result<Vec<OutboxRow>, StoreError>>;
     /// Ordered by minute, subject, kind, route.
     fn repeats(&self, query: RepeatsQuery) -> Later<'_, Result<Repeats, StoreError>>;
 }
@@ -55,7 +60,10 @@ pub struct LoggedQuery {
 #[derive(Clone, Copy, Debug)]
 pub enum Which {
     Id([u8; 16]),
-    Position(u64),
+    Position {
+        partition: u16,
+        position: u64,
+    },
     /// Ids begin with their command's time.
     At {
         time: Millis,
@@ -80,6 +88,7 @@ pub struct Logged {
 #[derive(Clone, Debug)]
 pub struct TrailQuery {
     pub tenant: Text,
+    pub partition: u16,
     pub instance: Key,
     /// Positions, inclusive.
     pub from: u64,

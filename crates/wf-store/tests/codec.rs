@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
-use wf_core::command::{CompleteItem, Holder, Quarantined, Resource, UniqueOn};
+use wf_core::command::{Adopted, CompleteItem, Holder, Quarantined, Resource, UniqueOn};
 use wf_core::event::What;
+use wf_core::rows::Subscription;
 use wf_core::rows::{IncidentKind, Variables};
 use wf_core::{Command, Event};
 use wf_store::codec::*;
@@ -104,7 +105,49 @@ fn engine_commands() -> Vec<Command> {
         Command::Purge { before: 1, rows_max: 2 },
         Command::OpenEpoch { epoch: 2, previous_position: 40, previous_digest: [1; 16], semantics: 1 },
         Command::SetClock { now: -1, frozen: true },
+        Command::Quarantine { what: Quarantined::Sent(3, MAX, 2), reason: "not to be read".into() },
+        Command::AdoptDefinitions {
+            tenant: "t".into(),
+            definitions: vec![Adopted {
+                key: 7,
+                process_id: "p".into(),
+                version: 2,
+                resource: "a.bpmn".into(),
+                xml: b"<a/>"[..].into(),
+                deployed_at: 5,
+                process: None,
+            }],
+        },
+        Command::OpenSubscription {
+            copy: Subscription {
+                key: 9,
+                host: 0,
+                scope: 0,
+                root: 8,
+                tenant: "t".into(),
+                process_id: "p".into(),
+                message: "paid".into(),
+                correlation_key: "A1".into(),
+                target: 0,
+            },
+        },
+        Command::CloseSubscription { subscription: 9, root: 8 },
+        Command::Correlate {
+            subscription: 9,
+            message: 4,
+            tenant: "acme".into(),
+            name: "paid".into(),
+            variables: variables(&[("x", "1.0")]),
+        },
+        Command::SettleCorrelation { subscription: 9, message: 4, accepted: false },
+        put_aside(Quarantined::Handover { subscription: 9, message: 4 }),
+        put_aside(Quarantined::Subscription(9)),
+        put_aside(Quarantined::Copy(9)),
     ]
+}
+
+fn put_aside(what: Quarantined) -> Command {
+    Command::Quarantine { what, reason: "boom".into() }
 }
 
 fn check_commands(commands: &[Command], expected: Expect) {
@@ -157,16 +200,25 @@ fn commands_of_the_engine_are_stored_so() {
     check_commands(
         &engine_commands(),
         expect![[r#"
-        {"v":1,"verb":"fire-timer","timer":"1","due":-9223372036854775808}
-        {"v":1,"verb":"expire-lease","job":"1","lease":"9223372036854775807"}
-        {"v":1,"verb":"end-backoff","job":"1","due":7}
-        {"v":1,"verb":"expire-message","message":"1"}
-        {"v":1,"verb":"continue","followUp":"1"}
-        {"v":1,"verb":"quarantine","timer":"1","reason":"panicked: \u0001"}
-        {"v":1,"verb":"quarantine","followUp":"2","reason":"too big"}
-        {"v":1,"verb":"purge","before":1,"rowsMax":2}
-        {"v":1,"verb":"open-epoch","epoch":"2","previousPosition":"40","previousDigest":"01010101010101010101010101010101","semantics":1}
-        {"v":1,"verb":"set-clock","now":-1,"frozen":true}"#]],
+            {"v":1,"verb":"fire-timer","timer":"1","due":-9223372036854775808}
+            {"v":1,"verb":"expire-lease","job":"1","lease":"9223372036854775807"}
+            {"v":1,"verb":"end-backoff","job":"1","due":7}
+            {"v":1,"verb":"expire-message","message":"1"}
+            {"v":1,"verb":"continue","followUp":"1"}
+            {"v":1,"verb":"quarantine","timer":"1","reason":"panicked: \u0001"}
+            {"v":1,"verb":"quarantine","followUp":"2","reason":"too big"}
+            {"v":1,"verb":"purge","before":1,"rowsMax":2}
+            {"v":1,"verb":"open-epoch","epoch":"2","previousPosition":"40","previousDigest":"01010101010101010101010101010101","semantics":1}
+            {"v":1,"verb":"set-clock","now":-1,"frozen":true}
+            {"v":1,"verb":"quarantine","source":3,"position":"9223372036854775807","n":2,"reason":"not to be read"}
+            {"v":1,"verb":"adopt-definitions","tenant":"t","definitions":[{"key":"7","processId":"p","version":2,"resource":"a.bpmn","deployedAt":5,"xml":"<a/>"}]}
+            {"v":1,"verb":"open-subscription","subscription":"9","root":"8","host":"0","tenant":"t","processId":"p","message":"paid","correlationKey":"A1"}
+            {"v":1,"verb":"close-subscription","subscription":"9","root":"8"}
+            {"v":1,"verb":"correlate","subscription":"9","message":"4","tenant":"acme","name":"paid","variables":{"x":1.0}}
+            {"v":1,"verb":"settle-correlation","subscription":"9","message":"4","accepted":false}
+            {"v":1,"verb":"quarantine","subscription":"9","message":"4","reason":"boom"}
+            {"v":1,"verb":"quarantine","subscription":"9","reason":"boom"}
+            {"v":1,"verb":"quarantine","copy":"9","reason":"boom"}"#]],
     );
 }
 

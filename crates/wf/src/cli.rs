@@ -33,6 +33,10 @@ pub enum Command {
     Dev(NodeArgs),
     /// Server as configured by wf.toml, environment and flags
     Server(ServerArgs),
+    /// Brings the schema of a PostgreSQL database up to this program's, or looks whether it is
+    Migrate(MigrateArgs),
+    /// Shows which of several PostgreSQL databases a tenant lives in, or says so before it first works
+    Tenants(TenantsArgs),
     /// Copies the store into one file, checked and on the disk; also while a server runs on it
     Backup(BackupArgs),
     /// Makes a store from a backup; it ships nothing until you say so
@@ -61,6 +65,8 @@ pub enum Command {
     Resolve(ResolveArgs),
     /// Lists messages to the outside, or ships them again
     Outbox(OutboxArgs),
+    /// Shows the nodes that share the server's store, and who owns which partition
+    Nodes(NodesArgs),
     /// Looks behind the scenes
     Debug(DebugArgs),
     /// Proves that the audit is whole, or exports it
@@ -256,6 +262,12 @@ pub struct ListArgs {
 }
 
 #[derive(Args, Debug)]
+pub struct NodesArgs {
+    #[command(flatten)]
+    pub remote: Remote,
+}
+
+#[derive(Args, Debug)]
 pub struct ResolveArgs {
     /// The incident's key
     pub key: String,
@@ -306,6 +318,9 @@ pub struct BenchArgs {
     /// Store of the server that is started [default: sqlite]
     #[arg(long)]
     pub store: Option<String>,
+    /// Nodes on that store, over which the connections are spread; more than one wants PostgreSQL
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub nodes: u32,
     /// A running server instead of one started here; it gets a process of its own
     #[arg(long, value_name = "URL")]
     pub server: Option<String>,
@@ -318,6 +333,9 @@ pub struct BenchArgs {
     /// Creates this many waiting instances, and reports memory and the time until a restart is ready
     #[arg(long, value_name = "N")]
     pub waiting: Option<u64>,
+    /// Finishes this many jobs on one store, and reports whether it stays as fast and as small as it was
+    #[arg(long, value_name = "N", conflicts_with = "waiting")]
+    pub churn: Option<u64>,
     /// Folder for the store; on the disk that shall be measured [default: a temporary one]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,

@@ -6,6 +6,7 @@ mod raw;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
+use wf_core::Partitions;
 use wf_server::{ApiKey, IdempotencyConfig, RouteRule};
 use wf_ship::config::Secret;
 use wf_ship::{Kind, OnDead, SinkConfig};
@@ -15,7 +16,8 @@ use crate::cli::{LogFormat, NodeArgs};
 
 use raw::{Raw, Section};
 
-const SECTIONS: [&str; 7] = ["server", "idempotency", "messages", "retention", "sqlite", "api_key", "sink"];
+const SECTIONS: [&str; 10] =
+    ["server", "node", "cluster", "idempotency", "messages", "retention", "sqlite", "postgres", "api_key", "sink"];
 const DAY_MS: i64 = 24 * 3_600_000;
 
 #[derive(Clone, Debug)]
@@ -25,6 +27,11 @@ pub struct Config {
     /// `./wf-data`, made where missing.
     pub data: PathBuf,
     pub store: StoreChoice,
+    pub node: NodeConfig,
+    /// Of a PostgreSQL store that is made now: 8. One that is there keeps its own.
+    pub partitions: u16,
+    /// Transactions of turns that a node has under way at once in a PostgreSQL database.
+    pub writers: usize,
     pub log_format: LogFormat,
     /// Time stands still until `PUT /api/v1/clock` moves it.
     pub test_clock: bool,
@@ -50,6 +57,21 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreChoice {
     Sqlite,
+    /// Addresses of databases: tenants are spread over them.
+    Postgres(Vec<Secret>),
+}
+
+/// Among several nodes that share a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeConfig {
+    /// Another run of the same name takes its partitions back at once. By default every run has a name of its own.
+    pub name: String,
+    /// Where other nodes reach this one; the address that it listens on where absent.
+    pub advertise: Option<String>,
+    /// How long a node counts as alive that says nothing: 6 s.
+    pub lease_ms: u64,
+    /// Between two looks at who owns what: 250 ms.
+    pub look_ms: u64,
 }
 
 /// Everything that is wrong, one line each.
@@ -77,9 +99,18 @@ fn file(path: &std::path::Path) -> Result<Raw, ConfigError> {
 
 fn flags(raw: &mut Raw, args: &NodeArgs) {
     let data = args.data.as_ref().map(|path| path.to_string_lossy().into_owned());
-    for (key, value) in [("listen", args.listen.clone()), ("data", data), ("store", args.store.clone())] {
+    let of_node = |key, value: &Option<String>| (["node", key], value.clone());
+    let of_server = |key, value: Option<String>| (["server", key], value);
+    let given = [
+        of_server("listen", args.listen.clone()),
+        of_server("data", data),
+        of_server("store", args.store.clone()),
+        of_node("name", &args.node_name),
+        of_node("advertise", &args.advertise),
+    ];
+    for (path, value) in given {
         if let Some(value) = value {
-            raw.set(&["server", key], value);
+            raw.set(&path, value);
         }
     }
     if let Some(format) = args.log_format {
@@ -98,6 +129,8 @@ fn read(mut raw: Raw) -> Result<Config, ConfigError> {
     let log_format = log_format(&mut server);
     let test_clock = server.flag("test_clock").unwrap_or(false);
     drop(server);
+    let node = node(&mut raw, listen, &store);
+    let (partitions, writers) = postgres(&mut raw);
     let (idempotency, wait_ms, sweep_ms) = idempotency(&mut raw);
     let dedup_ms = raw.section("messages").number("dedup_ms", 1000..=365 * DAY_MS).unwrap_or(DAY_MS);
     let finished_ms = raw.section("retention").number("finished_ms", 0..=3650 * DAY_MS).unwrap_or(7 * DAY_MS);
@@ -119,6 +152,9 @@ fn read(mut raw: Raw) -> Result<Config, ConfigError> {
         listen,
         data,
         store,
+        node,
+        partitions,
+        writers,
         log_format,
         test_clock,
         idempotency,
@@ -134,6 +170,18 @@ fn read(mut raw: Raw) -> Result<Config, ConfigError> {
     })
 }
 
+fn postgres(raw: &mut Raw) -> (u16, usize) {
+    let mut section = raw.section("postgres");
+    let partitions = section.number("partitions", 1..=i64::from(Partitions::LAST)).and_then(|n| u16::try_from(n).ok());
+    let writers = section.number("writers", 1..=64).and_then(|n| usize::try_from(n).ok());
+    (partitions.unwrap_or(8), writers.unwrap_or_else(default_writers))
+}
+
+/// Where processors are few, a second transaction makes both of them smaller and dearer.
+fn default_writers() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4))
+}
+
 fn address(server: &mut Section) -> SocketAddr {
     let default = SocketAddr::from(([127, 0, 0, 1], 8080));
     let Some(text) = server.text("listen") else { return default };
@@ -145,14 +193,74 @@ fn address(server: &mut Section) -> SocketAddr {
 }
 
 fn store(server: &mut Section) -> StoreChoice {
-    match server.text("store").as_deref() {
-        None | Some("sqlite") => (),
-        Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
-            server.problem("store", "this build has no PostgreSQL store yet: use \"sqlite\"".to_owned());
+    let given = server.lines("store").unwrap_or_default();
+    let urls: Vec<String> = given.iter().flat_map(|text| databases(text)).collect();
+    match urls.iter().find(|text| !is_postgres(text)).map(String::as_str) {
+        None if urls.is_empty() => StoreChoice::Sqlite,
+        None => StoreChoice::Postgres(urls.into_iter().map(Secret).collect()),
+        Some("sqlite") if urls.len() == 1 => StoreChoice::Sqlite,
+        Some("sqlite") => {
+            server.problem("store", "is either \"sqlite\" or PostgreSQL".to_owned());
+            StoreChoice::Sqlite
         }
-        Some(other) => server.problem("store", format!("must be \"sqlite\" or a postgres:// address, not {other}")),
+        Some(other) => {
+            server.problem("store", format!("must be \"sqlite\" or a postgres:// address, not {other}"));
+            StoreChoice::Sqlite
+        }
     }
-    StoreChoice::Sqlite
+}
+
+fn is_postgres(text: &str) -> bool {
+    text.starts_with("postgres://") || text.starts_with("postgresql://")
+}
+
+/// A list stands in one text on the command line. An address may have commas of its own, between its hosts.
+pub fn databases(text: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        match all.last_mut() {
+            Some(url) if !is_postgres(part.trim()) => {
+                url.push(',');
+                url.push_str(part);
+            }
+            _ => all.push(part.trim().to_owned()),
+        }
+    }
+    all
+}
+
+fn node(raw: &mut Raw, listen: SocketAddr, store: &StoreChoice) -> NodeConfig {
+    let mut section = raw.section("node");
+    let name = section.text("name").unwrap_or_else(default_name);
+    if !is_name(&name) {
+        section.problem("name", "must be 1 to 63 of A-Z a-z 0-9 . _ -".to_owned());
+    }
+    let advertise = section.text("advertise");
+    let is_url = |url: &String| url.strip_prefix("http://").is_some_and(|rest| rest.contains(':'));
+    if advertise.as_ref().is_some_and(|url| !is_url(url)) {
+        section.problem("advertise", "must be http://HOST:PORT".to_owned());
+    }
+    if advertise.is_none() && listen.ip().is_unspecified() && *store != StoreChoice::Sqlite {
+        let what = format!("is required: other nodes cannot reach this one at {listen}");
+        section.problem("advertise", what);
+    }
+    drop(section);
+    let mut section = raw.section("cluster");
+    let lease_ms = section.number("lease_ms", 500..=600_000).unwrap_or(6_000).unsigned_abs();
+    let look_ms = section.number("look_ms", 10..=60_000).unwrap_or(250).unsigned_abs();
+    if look_ms.saturating_mul(3) > lease_ms {
+        section.problem("look_ms", format!("must be at most a third of lease_ms, {lease_ms}"));
+    }
+    NodeConfig { name, advertise, lease_ms, look_ms }
+}
+
+/// Every run its own: two that share a name by accident would strike each other off.
+fn default_name() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let allowed = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
+    let host: String = host.trim().chars().filter(allowed).take(50).collect();
+    let host = if host.is_empty() { "node".to_owned() } else { host };
+    format!("{host}-{}", std::process::id())
 }
 
 fn log_format(server: &mut Section) -> LogFormat {
@@ -220,7 +328,7 @@ fn api_key(mut section: Section) -> Option<ApiKey> {
     if sha256.as_ref().is_some_and(|text| !is_hex(text)) {
         section.problem("sha256", "must be the token's SHA-256 in 64 lower-case hex digits".to_owned());
     }
-    if !is_tenant(&tenant) {
+    if !is_name(&tenant) {
         section.problem("tenant", "must be 1 to 63 of A-Z a-z 0-9 . _ -".to_owned());
     }
     let known = |role: &String| matches!(role.as_str(), "admin" | "client" | "worker" | "reader");
@@ -230,7 +338,8 @@ fn api_key(mut section: Section) -> Option<ApiKey> {
     Some(ApiKey { name: name?, tenant, sha256: sha256?, roles: roles? })
 }
 
-fn is_tenant(text: &str) -> bool {
+/// Of tenants, and of nodes.
+fn is_name(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     (1..=63).contains(&text.len()) && text.bytes().all(allowed)
 }

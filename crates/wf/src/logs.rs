@@ -11,9 +11,16 @@ use crate::cli::LogFormat;
 /// Lines that may wait for a slow reader of stderr; more are dropped rather than holding up requests.
 const LINES_MAX: usize = 64 * 1024;
 
+/// These say at `debug` what a statement carries: keys, tokens, variables.
+const QUIET: [&str; 1] = ["tokio_postgres=info"];
+
 /// Lines are written by a thread of their own until the guard is dropped, which writes what is left.
 pub fn init(format: LogFormat, default: &str) -> WorkerGuard {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    let filter = QUIET.iter().fold(filter, |filter, quiet| match quiet.parse() {
+        Ok(quiet) => filter.add_directive(quiet),
+        Err(_) => filter,
+    });
     let builder = NonBlockingBuilder::default().buffered_lines_limit(LINES_MAX).thread_name("wf-logs");
     let (writer, guard): (NonBlocking, _) = builder.finish(std::io::stderr());
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);

@@ -6,6 +6,7 @@ mod config;
 mod node;
 mod paused;
 mod backup;
+mod migrate;
 mod commands;
 mod demo;
 mod bench;
@@ -15,6 +16,8 @@ mod output;
 mod hints;
 mod logs;
 mod process;
+mod stores;
+mod tenants;
 
 use std::process::ExitCode;
 
@@ -42,6 +45,8 @@ fn run(command: Command) -> Done {
     match command {
         Command::Dev(args) => node::dev(&args),
         Command::Server(args) => node::server(&args),
+        Command::Migrate(args) => on_one_thread(migrate::migrate(args)),
+        Command::Tenants(args) => on_one_thread(tenants::run(args)),
         Command::Backup(args) => backup::backup(&args),
         Command::Restore(args) => backup::restore(&args),
         Command::Bench(args) => on_one_thread(or_interrupted(bench::run(args))),

@@ -1,16 +1,17 @@
-//! A node put together: configuration → store → engine → shipper → server. With `backup.rs` and `proofs/`, which work on a
-//! store's files, the one place that names a concrete store. It decides nothing about requests. From here the path goes to
-//! `wf_server::Server::serve`.
+//! A node put together: configuration → stores → engines → shippers → server. It decides nothing about requests. From here
+//! the path goes to `wf_server::Server::serve`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::future::{join_all, try_join_all};
 use tokio::net::TcpListener;
+use wf_cluster::Node;
 use wf_core::rows::Text;
-use wf_engine::{ClockMode, Engine, SinkRule};
-use wf_server::{App, Auth, Server};
+use wf_engine::{ClockMode, SinkRule};
+use wf_server::{App, Auth, Database, Databases, Scratch, Server};
 use wf_ship::Shipper;
 use wf_store::{Store, failpoint};
-use wf_store_sqlite::SqliteStore;
 
 use crate::cli::{NodeArgs, ServerArgs};
 use crate::config::{self, Config, StoreChoice};
@@ -18,10 +19,13 @@ use crate::output::{self, Done, Failure};
 use crate::paused::Pausable;
 use crate::process::{READY, stop_signal, survive_file_limits};
 use crate::proofs::FolderScratch;
+use crate::stores::Stores;
 use crate::{hints, logs};
 
 /// The first secret of a store; records carry its number, so that another may follow.
 const MAC_KEY_ID: u32 = 1;
+/// Of a stop.
+const HAND_OVER_TIME: Duration = Duration::from_secs(10);
 
 /// `wf dev`
 pub fn dev(args: &NodeArgs) -> Done {
@@ -54,18 +58,20 @@ async fn serve(config: &Config, with_hints: bool) -> Done {
     let listener = listener.map_err(|error| Failure::work(format!("listen on {}: {error}", config.listen)))?;
     let url = format!("http://{}", listener.local_addr()?);
     let metrics = wf_server::recorder().map_err(Failure::work)?;
-    let store = open_store(config).await?;
-    let engine = Engine::open(store.clone(), engine_options(config)).await.map_err(Failure::work)?;
-    let shipper = start_shipper(config, &store, &engine)?;
+    let stores = Stores::open(config, &url).await?;
+    let options = node_options(config, stores.partitions());
+    let opening = stores.all.into_iter().map(|store| Part::open(config, store, options.clone()));
+    let parts = try_join_all(opening).await?;
+    let databases = parts.iter().map(|part| part.database.clone());
     let app = App {
-        engine: engine.clone(),
+        databases: match stores.directory {
+            Some(directory) => Databases::shared(databases.collect(), directory),
+            None => Databases::one(parts[0].database.clone()),
+        },
         auth: Auth::new(&config.api_keys).map_err(Failure::usage)?,
         idempotency: config.idempotency.clone(),
-        mac_secret: mac_secret(&*store).await?,
-        mac_key_id: MAC_KEY_ID,
         messages_dedup_ms: config.dedup_ms,
         metrics: Some(metrics),
-        scratch: Some(Arc::new(FolderScratch::of(&config.data))),
     };
     failpoint::hit("before-ready");
     tracing::info!(url, data = %config.data.display(), "ready");
@@ -73,25 +79,60 @@ async fn serve(config: &Config, with_hints: bool) -> Done {
     if with_hints {
         output::print(&hints::commands(&url, &config.data))?;
     }
-    Server::serve(listener, app, stop).await;
+    let nodes = parts.iter().map(|part| part.database.node.clone()).collect();
+    Server::serve(listener, app, handed_over(stop, nodes)).await;
     tracing::info!("stopping: finishing what was begun");
-    // Requests first, then what they caused: nothing enters the outbox once the engine has stopped.
-    engine.shutdown().await;
+    // Requests first, then what they caused: nothing enters the outbox once the engines have stopped.
+    join_all(parts.iter().map(|part| part.database.node.shutdown())).await;
     failpoint::hit("after-stop");
-    shipper.shutdown().await;
+    join_all(parts.into_iter().map(|part| part.shipper.shutdown())).await;
     Ok(())
 }
 
-async fn open_store(config: &Config) -> Result<Arc<dyn Store>, Failure> {
-    let StoreChoice::Sqlite = config.store;
-    let options = wf_store_sqlite::Options {
-        dir: config.data.clone(),
-        durability: config.durability,
-        pages_max: config.pages_max,
-    };
-    let opening = tokio::task::spawn_blocking(move || SqliteStore::open(options));
-    let store = opening.await.map_err(Failure::work)?.map_err(|error| Failure::work(format!("failed to {error}")))?;
-    Ok(Arc::new(store))
+/// A node's part in one store.
+struct Part {
+    database: Database,
+    shipper: Shipper,
+}
+
+impl Part {
+    async fn open(config: &Config, store: Arc<dyn Store>, options: wf_cluster::Options) -> Result<Part, Failure> {
+        let node = Node::open(store.clone(), options).await.map_err(Failure::work)?;
+        let shipper = start_shipper(config, &store, &node)?;
+        let mac_secret = mac_secret(&*store).await?;
+        let scratch: Arc<dyn Scratch> = Arc::new(scratch(config));
+        Ok(Part { database: Database { node, mac_secret, mac_key_id: MAC_KEY_ID, scratch: Some(scratch) }, shipper })
+    }
+}
+
+/// For replays that a client asks for.
+fn scratch(config: &Config) -> FolderScratch {
+    match &config.store {
+        StoreChoice::Sqlite => FolderScratch::of(&config.data),
+        StoreChoice::Postgres(_) => FolderScratch::without_checkpoints(),
+    }
+}
+
+/// Where other nodes share the store, they take over while this one still answers: what comes meanwhile is forwarded.
+async fn handed_over(stop: impl Future<Output = ()>, nodes: Vec<Node>) {
+    stop.await;
+    if tokio::time::timeout(HAND_OVER_TIME, join_all(nodes.iter().map(Node::hand_over))).await.is_err() {
+        tracing::warn!("handing over takes too long: other nodes take over when this one has ended");
+    }
+}
+
+/// What the caches keep is for the whole node, however many partitions it comes to own.
+fn node_options(config: &Config, partitions: u16) -> wf_cluster::Options {
+    let mut engine = engine_options(config);
+    let share = |all: usize| (all / usize::from(partitions.max(1))).max(1_000);
+    engine.cache.rows_max = share(engine.cache.rows_max);
+    engine.cache.heads_max = share(engine.cache.heads_max);
+    wf_cluster::Options {
+        look_ms: config.node.look_ms,
+        lease_ms: config.node.lease_ms,
+        renew_ms: config.node.lease_ms / 3,
+        ..wf_cluster::Options::new(engine)
+    }
 }
 
 fn engine_options(config: &Config) -> wf_engine::Options {
@@ -111,17 +152,17 @@ fn engine_options(config: &Config) -> wf_engine::Options {
     }
 }
 
-fn start_shipper(config: &Config, store: &Arc<dyn Store>, engine: &Engine) -> Result<Shipper, Failure> {
+fn start_shipper(config: &Config, store: &Arc<dyn Store>, node: &Node) -> Result<Shipper, Failure> {
     let built = config.sinks.iter().map(|sink| {
         let pausable: Arc<dyn wf_ship::Sink> = Arc::new(Pausable::new(wf_ship::build(sink)?, &config.data));
         Ok((sink.clone(), pausable))
     });
     let sinks = built.collect::<Result<Vec<_>, wf_ship::SinkError>>().map_err(Failure::usage)?;
-    let (clock, filled) = (engine.clone(), engine.clone());
+    let (clock, filled) = (node.clone(), node.clone());
     let clock = Arc::new(move || clock.now());
     let wait = move || {
-        let engine = filled.clone();
-        async move { engine.outbox_filled().await }
+        let node = filled.clone();
+        async move { node.outbox_filled().await }
     };
     Ok(Shipper::start(store.clone(), sinks, clock, wait))
 }

@@ -104,6 +104,12 @@ impl Key {
         }
     }
 
+    /// The key of a part of this key's request, for those who do it in parts: one that no client can send, as U+001F is
+    /// in no key that comes from outside. May be longer than [`KEY_BYTES_MAX`].
+    pub fn of_part(&self, part: u16) -> Key {
+        Key(format!("{}\u{1f}{part}", self.0).into())
+    }
+
     /// The key's text, shared: for those who keep it.
     pub fn text(&self) -> Arc<str> {
         self.0.clone()

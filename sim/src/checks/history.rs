@@ -70,7 +70,7 @@ impl History {
 
     async fn read_audit(&mut self, store: &MemoryStore, tenant: &str) {
         let slice = Slice { after: None, limit: usize::MAX - 1 };
-        let query = AuditQuery { tenant: tenant.into(), from: None, until: None, slice };
+        let query = AuditQuery { tenant: tenant.into(), partition: 1, is_alone: false, from: None, until: None, slice };
         let Ok(page) = store.audit(query).await else { return };
         for row in page.items {
             self.audited.push(row.position);

@@ -103,9 +103,17 @@ impl Api {
         self.post("/api/v1/jobs/activate", json!({"type": job_type, "worker": worker, "maxJobs": max_jobs}))
     }
 
+    /// So many, or all that there are: one poll brings those of one partition.
     #[track_caller]
     pub fn activated(&self, job_type: &str, worker: &str, max_jobs: usize) -> Vec<Value> {
-        jobs_of(&self.activate(job_type, worker, max_jobs).answer().expect(200))
+        let mut jobs = Vec::new();
+        while jobs.len() < max_jobs {
+            match jobs_of(&self.activate(job_type, worker, max_jobs - jobs.len()).answer().expect(200)) {
+                more if more.is_empty() => break,
+                more => jobs.extend(more),
+            }
+        }
+        jobs
     }
 
     /// The one job that is there.

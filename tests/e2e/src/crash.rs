@@ -1,5 +1,5 @@
-//! The crash matrix: one store that lives through many deaths of its process under load, and checkers at its end over what
-//! clients, provider and receivers saw. CI runs a few lives, `cargo xtask crash` as many as there is time for.
+//! The crash matrix: one store that lives through many deaths of its processes under load, and checkers at its end over what
+//! clients, provider and receivers saw. Where nodes can share the store, there are two, and one dies at a time. CI runs a few lives, `cargo xtask crash` as many as there is time for.
 //! A seed fixes which death follows which and what clients want; when they meet is the machine's own affair.
 //! Next: `crash/world.rs` (what a client knows), `crash/clients.rs` (the load), `crash/check.rs`, `crash/counts.rs`.
 
@@ -27,6 +27,8 @@ use world::{Phase, World};
 /// What one store is put through.
 #[derive(Debug)]
 pub struct Plan {
+    /// A fresh store. Where nodes can share it, two of them do, and either dies while the other goes on.
+    pub store: Setup,
     pub seed: u64,
     pub deaths: u64,
     /// A broker beside the webhook.
@@ -61,25 +63,47 @@ const CONFIG: &str = "[idempotency]\nsweep_ms = 100\n\
 
 /// One store from its making to its end. `Ok`: every checker was content.
 pub fn live(plan: &Plan, counts: &Counts) -> Result<(), Broken> {
-    let receiver = Receiver::start(|_| 200);
     let nats = plan.with_nats.then(Nats::start);
-    let setup = setup(&receiver, nats.as_ref());
-    let world = World::new(counts, plan.seed);
+    stand(&plan.store, plan.seed, counts, nats.as_ref(), false, |setup, world| deaths(plan, setup, world))
+}
+
+/// A store under load while `trouble` does to nodes, lines and the database what it likes. It says which nodes are there at
+/// the end; then everything that was begun is finished, and everybody is asked what they saw.
+pub fn withstand(
+    store: &Setup,
+    seed: u64,
+    counts: &Counts,
+    trouble: impl FnOnce(&Setup, &World) -> Result<Vec<Node>, String>,
+) -> Result<(), Broken> {
+    stand(store, seed, counts, None, true, trouble)
+}
+
+fn stand(
+    store: &Setup,
+    seed: u64,
+    counts: &Counts,
+    nats: Option<&Nats>,
+    has_outage: bool,
+    trouble: impl FnOnce(&Setup, &World) -> Result<Vec<Node>, String>,
+) -> Result<(), Broken> {
+    let receiver = Receiver::start(|_| 200);
+    let setup = setup(store, &receiver, nats);
+    let world = World::new(counts, seed);
     let end = std::thread::scope(|scope| {
         let _over = Over(&world);
         let clients = clients::spawn(scope, &world);
-        deaths(plan, &setup, &world).and_then(|node| finish(node, &world, clients))
+        trouble(&setup, &world).and_then(|nodes| finish(nodes, &world, clients))
     });
     if let Err(fault) = end {
         world.fault(fault);
     }
     let mut faults = world.faults();
     if faults.is_empty() {
-        faults = check::all(&setup, &world, &receiver, nats.as_ref());
+        faults = check::all(&setup, &world, &receiver, nats, has_outage);
     }
     match faults.is_empty() {
         true => Ok(()),
-        false => Err(Broken { seed: plan.seed, folder: setup.keep(), faults }),
+        false => Err(Broken { seed, folder: setup.keep(), faults }),
     }
 }
 
@@ -92,33 +116,84 @@ impl Drop for Over<'_, '_> {
     }
 }
 
-fn setup(receiver: &Receiver, nats: Option<&Nats>) -> Setup {
+fn setup(store: &Setup, receiver: &Receiver, nats: Option<&Nats>) -> Setup {
     let hook = format!("[[sink]]\nname = \"hook\"\nkind = \"webhook\"\nurl = \"{}\"\n", receiver.url());
     let bus = nats.map(|nats| stream::sink(&nats.url(), "[\"*\"]"));
-    let setup = Setup::new().data_in(DATA).config(CONFIG);
+    let setup = store.clone().data_in(DATA).config(CONFIG);
     setup.config(&hook).config(&bus.unwrap_or_default())
 }
 
-/// Kills it as often as planned; the node that lives at the end.
-fn deaths(plan: &Plan, setup: &Setup, world: &World) -> Result<Node, String> {
+/// Kills as often as planned; the nodes that live at the end.
+fn deaths(plan: &Plan, setup: &Setup, world: &World) -> Result<Vec<Node>, String> {
     let mut random = Random::new(plan.seed);
     let mut order = Vec::new();
+    let mut pair = Pair::of(setup);
     let mut died = 0;
     let has_time = || plan.end.is_none_or(|end| Instant::now() < end);
     while died < plan.deaths && has_time() && !world.has_faults() {
         // A place that only a new store passes has its turn then.
-        let place = if died == 0 { place_named("in-migration") } else { next_place(&mut order, &mut random) };
+        let place = if died == 0 { place_named("in-migration") } else { next_place(setup, &mut order, &mut random) };
+        if died > 0 {
+            pair.change(world, &mut random)?;
+        }
         died += u64::from(match &plan.power {
-            None => one_death(&armed(setup, place, &mut random), world, place, &mut random)?,
-            Some(power) => one_loss(power, setup, world, place, &mut random)?,
+            None => one_death(&armed(&pair.mortal, place, &mut random), world, place, &mut random)?,
+            Some(power) => one_loss(power, &pair.mortal, world, place, &mut random)?,
         });
     }
     if world.has_faults() {
         return Err("the clients have stopped".to_owned());
     }
-    let node = setup.try_start().map_err(|ended| format!("the last start: {ended:?}"))?;
+    let last = started(&pair.mortal, world).map_err(|error| format!("the last start: {error}"))?;
+    Ok([Some(last), pair.companion].into_iter().flatten().collect())
+}
+
+/// A node that clients know of.
+pub fn started(setup: &Setup, world: &World) -> Result<Node, String> {
+    let node = setup.try_start().map_err(|ended| format!("the node did not start: {ended:?}"))?;
     world.meet(&node.api, ANY_MOMENT);
     Ok(node)
+}
+
+/// The one that dies next, and the one that goes on meanwhile, where there can be two.
+struct Pair {
+    mortal: Setup,
+    other: Option<Setup>,
+    companion: Option<Node>,
+}
+
+impl Pair {
+    fn of(setup: &Setup) -> Pair {
+        let other = setup.has_nodes().then(|| setup.clone().named("two"));
+        Pair { mortal: setup.clone(), other, companion: None }
+    }
+
+    /// Now and then they change places: the one that has died comes back, and the other one goes, with a word or without.
+    fn change(&mut self, world: &World, random: &mut Random) -> Result<(), String> {
+        let Some(other) = self.other.clone() else { return Ok(()) };
+        let Some(mut companion) = self.companion.take() else {
+            self.companion = Some(started(&other, world)?);
+            return Ok(());
+        };
+        if !random.one_in(3) {
+            self.companion = Some(companion);
+            return Ok(());
+        }
+        let (back, gone) = (self.mortal.clone(), companion.api.clone());
+        self.companion = Some(started(&back, world)?);
+        if random.one_in(2) {
+            companion.process.kill();
+            world.counts.killed(ANY_MOMENT);
+        } else {
+            companion.process.signal("TERM");
+            let status = companion.process.ends();
+            (status.success()).then_some(()).ok_or_else(|| format!("a stop beside another node: {status}"))?;
+        }
+        world.part(&gone);
+        self.mortal = other;
+        self.other = Some(back);
+        Ok(())
+    }
 }
 
 /// The process dies, and with it the disk loses what it may lose.
@@ -154,9 +229,10 @@ fn armed(setup: &Setup, place: usize, random: &mut Random) -> Setup {
 }
 
 /// Every place as often as every other, in an order of its own each time.
-fn next_place(order: &mut Vec<usize>, random: &mut Random) -> usize {
+fn next_place(setup: &Setup, order: &mut Vec<usize>, random: &mut Random) -> usize {
     if order.is_empty() {
-        order.extend((0..=ANY_MOMENT).filter(|place| *place != place_named("in-migration")));
+        let is_passed = |place: &usize| PLACES.get(*place).is_none_or(|place| is_passed(setup, place.name));
+        order.extend((0..=ANY_MOMENT).filter(|place| *place != place_named("in-migration")).filter(is_passed));
         for n in (1..order.len()).rev() {
             order.swap(n, random.below(n as u64 + 1) as usize);
         }
@@ -164,11 +240,26 @@ fn next_place(order: &mut Vec<usize>, random: &mut Random) -> usize {
     order.pop().unwrap_or(ANY_MOMENT)
 }
 
+/// Places of SQLite's folder and of its write-ahead log.
+const OF_A_FILE: [&str; 5] = ["after-lock", "before-checkpoint", "in-checkpoint", "after-checkpoint", "before-close"];
+/// Of requests that touch several partitions.
+const OF_PARTITIONS: [&str; 2] = ["after-lead", "before-finish"];
+
+fn is_passed(setup: &Setup, place: &str) -> bool {
+    if setup.has_nodes() { !OF_A_FILE.contains(&place) } else { !OF_PARTITIONS.contains(&place) }
+}
+
+/// Places of the matrix at which nobody died, and somebody could have.
+pub fn spared(setup: &Setup, counts: &Counts) -> Vec<&'static str> {
+    counts.spared().into_iter().filter(|place| is_passed(setup, place)).collect()
+}
+
 /// Some places are passed thousands of times a second, some ten times, some once.
 fn hits_max(place: &str) -> u64 {
     match place {
         "before-turn" | "in-turn" | "before-commit" | "after-commit" | "before-answer" | "after-answer" => 60,
         "before-replay" => 20,
+        "after-lead" | "before-finish" => 3,
         "after-claim" | "after-ship" | "before-mark" | "after-mark" => 12,
         "in-sweep" => 4,
         "before-checkpoint" | "in-checkpoint" | "after-checkpoint" => 2,
@@ -192,7 +283,7 @@ fn one_death(setup: &Setup, world: &World, place: usize, random: &mut Random) ->
     };
     world.meet(&node.api, place);
     let status = wait_for_end(&mut node, world);
-    world.part();
+    world.part(&node.api);
     match status {
         Some(status) if is_abort(status) => {
             world.counts.killed(place);
@@ -231,31 +322,32 @@ fn wait_for_end(node: &mut Node, world: &World) -> Option<ExitStatus> {
 
 /// SIGKILL while requests are on their way.
 fn any_moment(setup: &Setup, world: &World, random: &mut Random) -> Result<bool, String> {
-    let node = setup.try_start().map_err(|ended| format!("the node did not start: {ended:?}"))?;
-    world.meet(&node.api, ANY_MOMENT);
+    let node = started(setup, world)?;
+    let api = node.api.clone();
     let mut left = Some(1 + random.below(100));
     while let Some(answers) = left.filter(|_| !world.has_faults()) {
         left = world.wait_for_answers(answers, Duration::from_millis(100));
     }
     node.kill();
-    world.part();
+    world.part(&api);
     world.counts.killed(ANY_MOMENT);
     Ok(true)
 }
 
 /// Customers end what they began; then workers, engine and shipper are waited for.
-fn finish(node: Node, world: &World, clients: clients::Handles) -> Result<(), String> {
+fn finish(nodes: Vec<Node>, world: &World, clients: clients::Handles) -> Result<(), String> {
     world.enter(Phase::Finish);
     clients.customers.into_iter().for_each(|customer| drop(customer.join()));
-    let api = &node.api;
+    let api = &nodes[0].api;
     wait_for("the end of all instances", world, || api.all("/api/v1/instances?state=ACTIVE").is_empty())?;
     wait_for("an empty outbox", world, || api.all("/api/v1/outbox?state=pending").is_empty())?;
     world.enter(Phase::Over);
     clients.workers.into_iter().for_each(|worker| drop(worker.join()));
-    check::instances(&node.api, world);
-    match node.stop() {
-        status if status.success() => Ok(()),
-        status => Err(format!("the last stop: {status}")),
+    check::instances(api, world);
+    let mut stops = nodes.into_iter().map(Node::stop);
+    match stops.find(|status| !status.success()) {
+        None => Ok(()),
+        Some(status) => Err(format!("the last stop: {status}")),
     }
 }
 

@@ -18,6 +18,10 @@ pub struct Package {
     pub is_ours: bool,
     /// Lies in `lib/` or `crates/`: part of what users get.
     pub is_product: bool,
+    /// Names of dependencies that the manifest has behind a feature.
+    optional: BTreeSet<String>,
+    /// What the manifest turns on: (dependency, feature). Not for its tests.
+    pub features: Vec<(String, String)>,
     uses: Vec<String>,
 }
 
@@ -32,7 +36,10 @@ impl Graph {
             let manifest = package["manifest_path"].as_str().unwrap_or_default();
             let folder = manifest.strip_prefix(root).unwrap_or_default();
             let is_ours = members.contains(id);
+            let declared = list(&package["dependencies"])?;
             let package = Package {
+                optional: declared.iter().filter(|one| one["optional"] == true).filter_map(named).collect(),
+                features: declared.iter().filter(|one| one["kind"] != "dev").flat_map(features).collect(),
                 name: package["name"].as_str().context("a package without name")?.to_owned(),
                 licence: package["license"].as_str().map(str::to_owned),
                 source: package["source"].as_str().unwrap_or_default().to_owned(),
@@ -58,12 +65,15 @@ impl Graph {
         self.direct(package).filter(|used| used.is_ours).map(|used| used.name.as_str())
     }
 
-    /// Names of everything that ends in the crate, however far away.
+    /// Names of everything that ends in the crate, however far away, while no feature of a crate of ours is turned on:
+    /// cargo resolves all crates together, and one that turns a feature on does not make the others impure.
     pub fn reached_from<'a>(&'a self, package: &'a Package) -> BTreeSet<&'a str> {
         let mut names = BTreeSet::new();
         let mut open = vec![package];
         while let Some(package) = open.pop() {
-            open.extend(self.direct(package).filter(|used| names.insert(used.name.as_str())));
+            let left_out = |used: &&Package| package.is_ours && package.optional.contains(&used.name);
+            let used = self.direct(package).filter(|used| !left_out(used));
+            open.extend(used.filter(|used| names.insert(used.name.as_str())));
         }
         names
     }
@@ -71,6 +81,15 @@ impl Graph {
     fn direct(&self, package: &Package) -> impl Iterator<Item = &Package> {
         package.uses.iter().filter_map(|id| self.packages.get(id))
     }
+}
+
+fn named(dependency: &Value) -> Option<String> {
+    dependency["name"].as_str().map(str::to_owned)
+}
+
+fn features(dependency: &Value) -> Vec<(String, String)> {
+    let features = dependency["features"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    features.filter_map(|feature| Some((named(dependency)?, feature.to_owned()))).collect()
 }
 
 fn arrows(nodes: &Value) -> Result<BTreeMap<String, Vec<String>>> {

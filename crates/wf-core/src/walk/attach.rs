@@ -7,7 +7,7 @@ use crate::draft::Run;
 use crate::event::What;
 use crate::expressions::{Halt, Place, Step};
 use crate::ids::{Key, Millis};
-use crate::rows::{Attached, AttachedKind, IncidentKind, Subscription, Text, Timer};
+use crate::rows::{Attached, AttachedKind, IncidentKind, Row, Subscription, Text, Timer};
 
 /// As the door has it for publishers.
 const CORRELATION_KEY_BYTES_MAX: usize = 1024;
@@ -111,17 +111,9 @@ impl Walk<'_, '_> {
                 Wait::Message { name: message, correlation_key } => {
                     let tenant = self.tenant_of(root)?;
                     let process_id = here.process.process_id.clone();
-                    self.open_subscription(Subscription {
-                        key,
-                        host,
-                        scope,
-                        root,
-                        tenant,
-                        process_id,
-                        message,
-                        correlation_key,
-                        target,
-                    });
+                    let open =
+                        Subscription { key, host, scope, root, tenant, process_id, message, correlation_key, target };
+                    self.open_subscription(here, open);
                     AttachedKind::Subscription
                 }
             };
@@ -140,11 +132,14 @@ impl Walk<'_, '_> {
         self.draft.emit(timer.root, timer.key, scheduled);
     }
 
-    fn open_subscription(&mut self, open: Subscription) {
+    fn open_subscription(&mut self, here: &Here, open: Subscription) {
         let opened =
             What::SubscriptionOpened { message: open.message.clone(), correlation_key: open.correlation_key.clone() };
         self.draft.emit(open.root, open.key, opened);
-        self.push(Task::MatchBuffered { subscription: open.key, after: None });
+        match self.home_elsewhere(&open) {
+            Some(home) => self.announce(here, &open, home),
+            None => self.push(Task::MatchBuffered { subscription: open.key, after: None }),
+        }
         self.draft.insert_new(open);
     }
 
@@ -152,8 +147,9 @@ impl Walk<'_, '_> {
     pub(super) fn detach(&mut self, root: Key, attached: &[Attached]) -> Run<()> {
         for attached in attached {
             let id = attached.row_id();
-            if self.draft.row(&id)?.is_none() {
-                continue;
+            let Some(row) = self.draft.row(&id)? else { continue };
+            if let Row::Subscription(open) = &row {
+                self.withdraw(open);
             }
             self.draft.delete(id)?;
             let closed = match attached.kind {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use wf_model::{Element as Node, ElementIdx, FlowIdx, Kind, Process};
 
-use crate::command::Context;
+use crate::command::{Command, Context};
 use crate::draft::{Draft, Run};
 use crate::event::What;
 use crate::expressions::{Effort, Place};
@@ -92,6 +92,12 @@ impl<'d, 'a> Walk<'d, 'a> {
             effort: Effort::default(),
             reached: Vec::new(),
         }
+    }
+
+    /// A row in another partition's inbox is work as a step is.
+    pub(crate) fn send(&mut self, target: u16, command: Command) {
+        self.steps = self.steps.saturating_add(1);
+        self.draft.send(target, command);
     }
 
     pub fn push(&mut self, task: Task) {

@@ -28,6 +28,7 @@ impl Walk<'_, '_> {
         let correlated = What::MessageCorrelated { name: subscription.message.clone(), element_id };
         self.draft.emit(subscription.root, subscription.key, correlated);
         self.note_reached(message.key, subscription.root);
+        self.close_taken(&here, subscription)?;
         self.trigger(&here, &host, subscription.target, &message.variables)?;
         Ok(true)
     }
@@ -43,7 +44,7 @@ impl Walk<'_, '_> {
         };
         let found = self.next_buffered(&range, &subscription.process_id, after)?;
         let Some((sort, message)) = found else { return Ok(()) };
-        if self.correlate(&subscription, &message)? {
+        if self.reach(&subscription, &message)? {
             self.note_correlated(&message, &subscription.process_id)?;
             self.push(Task::MatchBuffered { subscription: key, after: Some(sort) });
         }

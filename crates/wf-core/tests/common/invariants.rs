@@ -21,11 +21,14 @@ impl World {
                 Row::Job(job) => self.check_job(job),
                 Row::Step(step) => assert!(self.has(&RowId::Job(step.job)), "{step:?}"),
                 Row::Timer(timer) => self.check_attached(timer.scope, timer.host, timer.key),
+                Row::Subscription(copy) if copy.scope == 0 => {
+                    assert_ne!(wf_core::ids::partition_of(copy.key), self.partition, "{copy:?}");
+                }
                 Row::Subscription(open) => self.check_attached(open.scope, open.host, open.key),
                 Row::Incident(incident) => self.check_incident(incident),
                 Row::StartLock(lock) => assert!(self.is_alive(lock.root), "{lock:?} outlives its instance"),
                 Row::Unique(unique) => assert!(self.is_alive(unique.root), "{unique:?} outlives its instance"),
-                Row::Definition(_) | Row::Message(_) | Row::MessageId(_) | Row::FollowUp(_) => (),
+                Row::Definition(_) | Row::Message(_) | Row::MessageId(_) | Row::FollowUp(_) | Row::Handover(_) => (),
             }
         }
         self.check_digest();
@@ -130,7 +133,7 @@ impl World {
 
     /// By increments and by a sum over all rows.
     fn check_digest(&self) {
-        let counters = canonical::digest_of_counters(super::PARTITION, self.next_counter);
+        let counters = canonical::digest_of_counters(self.partition, self.next_counter);
         let sum = self.rows.values().fold(counters, |sum, row| sum.wrapping_add(canonical::digest_of(row)));
         assert_eq!(self.digest, sum, "the digest");
     }
@@ -156,7 +159,7 @@ fn lives_in(row: &Row, root: Key) -> bool {
         Row::Element(row) => row.root == root,
         Row::Job(job) => job.root == root && is_live(job),
         Row::Timer(row) => row.root == root,
-        Row::Subscription(row) => row.root == root,
+        Row::Subscription(row) => row.root == root && row.scope != 0,
         Row::Incident(row) => row.root == root,
         _ => false,
     }

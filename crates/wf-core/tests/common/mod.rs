@@ -2,6 +2,7 @@
 //! Each command is decided twice, with everything loaded and with nothing loaded at first, and must come out the same.
 //! It stores nothing and knows no idempotency key. Next: `model.rs`, `trace.rs`, `invariants.rs`.
 
+pub mod across;
 mod invariants;
 pub mod model;
 mod trace;
@@ -14,7 +15,9 @@ use wf_core::draft::{Base, Changes, Draft, RangeView, Stop};
 use wf_core::event::What;
 use wf_core::ranges::{self, SortKey};
 use wf_core::rows::{Text, Variables};
-use wf_core::{Command, Context, Key, Millis, Need, Outcome, RangeId, Rejection, Row, RowId, canonical, decide};
+use wf_core::{
+    Command, Context, Key, Millis, Need, Outcome, Partitions, RangeId, Rejection, Row, RowId, canonical, decide,
+};
 use wf_model::Process;
 
 pub use trace::object;
@@ -29,6 +32,11 @@ static NOTHING: BTreeSet<SortKey> = BTreeSet::new();
 
 #[derive(Clone)]
 pub struct World {
+    pub partition: u16,
+    /// Of how many.
+    pub partitions: Partitions,
+    /// What its commands sent to other partitions, until somebody takes it.
+    pub sent: Vec<(u16, Command)>,
     pub rows: BTreeMap<RowId, Row>,
     ranges: BTreeMap<RangeId, BTreeSet<SortKey>>,
     processes: BTreeMap<Key, Arc<Process>>,
@@ -44,6 +52,8 @@ pub struct World {
     pub is_cold_too: bool,
     /// Big worlds go without: all rows are looked at after every command.
     pub is_checked: bool,
+    /// Worlds that are copied many times go without: what was done is kept, to be done again.
+    pub is_logged: bool,
     names: trace::Names,
     lines: Vec<String>,
     /// Ends of the leases given out, by job.
@@ -61,6 +71,9 @@ impl World {
     /// As a store that has given out other keys before.
     pub fn from_counter(next_counter: u64) -> World {
         World {
+            partition: PARTITION,
+            partitions: Partitions::ONE,
+            sent: Vec::new(),
             rows: BTreeMap::new(),
             ranges: BTreeMap::new(),
             processes: BTreeMap::new(),
@@ -72,12 +85,20 @@ impl World {
             origin: "".into(),
             is_cold_too: true,
             is_checked: true,
+            is_logged: true,
             names: trace::Names::default(),
             lines: Vec::new(),
             leases: BTreeMap::new(),
             completed: BTreeSet::new(),
             log: Vec::new(),
         }
+    }
+
+    /// One partition of several; everything is sent, nothing arrives by itself.
+    pub fn of(partition: u16, partitions: Partitions) -> World {
+        let mut world = World { partition, partitions, ..World::new() };
+        world.digest = canonical::digest_of_counters(partition, world.next_counter);
+        world
     }
 
     /// With the models deployed, and nothing to trace yet.
@@ -95,7 +116,8 @@ impl World {
         let context = Context {
             tenant: self.tenant.clone(),
             now: self.now,
-            partition: PARTITION,
+            partition: self.partition,
+            partitions: self.partitions,
             position: self.position + 1,
             origin: self.origin.clone(),
         };
@@ -107,7 +129,7 @@ impl World {
         match warm {
             Ok((outcome, changes)) => {
                 self.apply(&command, &outcome, changes);
-                if self.position == context.position {
+                if self.is_logged && self.position == context.position {
                     self.log.push((command, context));
                 }
                 Ok(outcome)
@@ -119,7 +141,7 @@ impl World {
 
     /// L2.3: the digest of a world that executes the log again.
     pub fn replayed(&self) -> u128 {
-        let mut world = World::new();
+        let mut world = World::of(self.partition, self.partitions);
         (world.is_cold_too, world.is_checked) = (false, false);
         for (command, context) in &self.log {
             (world.now, world.tenant, world.origin) = (context.now, context.tenant.clone(), context.origin.clone());
@@ -140,6 +162,10 @@ impl World {
     }
 
     fn apply(&mut self, command: &Command, outcome: &Outcome, changes: Changes) {
+        if let Command::AdoptDefinitions { definitions, .. } = command {
+            let compiled = definitions.iter().filter_map(|new| Some((new.key, new.process.clone()?)));
+            self.processes.extend(compiled);
+        }
         if let (Command::Deploy { resources }, Outcome::Deployed(deployed)) = (command, outcome) {
             let processes = resources.iter().flat_map(|resource| &resource.processes);
             self.processes
@@ -149,18 +175,20 @@ impl World {
             assert!(changes.rows.is_empty() && changes.events.is_empty(), "{command:?} changed something unasked");
         }
         if changes.rows.is_empty() && changes.events.is_empty() {
+            assert!(changes.sent.is_empty(), "{command:?} sends something without an event");
             assert_eq!(changes.next_counter, self.next_counter, "a key without an event");
             return;
         }
         assert!(!changes.events.is_empty(), "{command:?} changed something that the audit will not know (L6.1)");
+        self.sent.extend(changes.sent);
         for (id, new) in changes.rows {
             self.replace(id, new);
         }
         self.watch_leases(&changes.events);
         self.position += 1;
-        self.digest = self.digest.wrapping_sub(canonical::digest_of_counters(PARTITION, self.next_counter));
+        self.digest = self.digest.wrapping_sub(canonical::digest_of_counters(self.partition, self.next_counter));
         self.next_counter = changes.next_counter;
-        self.digest = self.digest.wrapping_add(canonical::digest_of_counters(PARTITION, self.next_counter));
+        self.digest = self.digest.wrapping_add(canonical::digest_of_counters(self.partition, self.next_counter));
         let lines = changes.events.iter().map(|event| self.names.line(event, START)).collect::<Vec<_>>();
         self.lines.extend(lines);
         if self.is_checked {
@@ -224,7 +252,7 @@ impl World {
 }
 
 fn attempt(base: &dyn Base, counter: u64, command: &Command, context: &Context) -> Result<(Outcome, Changes), Stop> {
-    let mut draft = Draft::new(base, PARTITION, counter);
+    let mut draft = Draft::new(base, context.partition, counter);
     decide(&mut draft, command, context).map(|outcome| (outcome, draft.finish()))
 }
 
@@ -236,6 +264,7 @@ fn assert_same(warm: &Result<(Outcome, Changes), Stop>, cold: &Result<(Outcome, 
             assert_eq!(changes.moved, cold_changes.moved, "{command:?}");
             assert_eq!(changes.events, cold_changes.events, "{command:?}");
             assert_eq!(changes.next_counter, cold_changes.next_counter, "{command:?}");
+            assert_eq!(format!("{:?}", changes.sent), format!("{:?}", cold_changes.sent), "{command:?}");
         }
         (Err(warm), Err(cold)) => assert_eq!(warm, cold, "{command:?}"),
         _ => panic!("loaded: {warm:?}; cold: {cold:?}; {command:?}"),

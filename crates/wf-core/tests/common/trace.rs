@@ -18,7 +18,9 @@ impl Names {
 
     fn detail(&mut self, event: &Event, start: i64) -> String {
         match &event.what {
-            What::DefinitionDeployed { process_id, version, .. } => format!("{process_id} v{version}"),
+            What::DefinitionDeployed { process_id, version, .. } | What::DefinitionAdopted { process_id, version } => {
+                format!("{process_id} v{version}")
+            }
             What::InstanceStarted { process_id, version, variables } => {
                 format!("{process_id} v{version} {}", object(variables))
             }
@@ -47,11 +49,14 @@ impl Names {
                 self.know(event.resource, element_id);
                 format!("{element_id} +{}", due - start)
             }
-            What::SubscriptionOpened { message, correlation_key } => {
+            What::SubscriptionOpened { message, correlation_key }
+            | What::SubscriptionAnnounced { message, correlation_key } => {
                 self.know(event.resource, message);
                 format!("{message} '{correlation_key}'")
             }
             What::MessagePublished { name, correlation_key, .. } => format!("{name} '{correlation_key}'"),
+            What::MessageHandedOver { name } | What::MessageRejected { name } => name.to_string(),
+            What::MessageSettled { accepted } => accepted.to_string(),
             What::MessageCorrelated { name, element_id } => format!("{name} to {element_id}"),
             What::IncidentCreated { kind, element_id, message, .. } => {
                 format!("{element_id} {}: {message}", kind.name())
@@ -64,7 +69,8 @@ impl Names {
             | What::JobLeaseExtended { .. }
             | What::TimerFired { .. }
             | What::TimerCanceled
-            | What::SubscriptionClosed => self.of(event.resource),
+            | What::SubscriptionClosed
+            | What::SubscriptionWithdrawn => self.of(event.resource),
             _ => String::new(),
         }
     }

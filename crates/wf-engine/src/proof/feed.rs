@@ -101,6 +101,7 @@ fn named(command: (Command, Text), verb: &str) -> Result<(Command, Text), String
 
 /// The log keeps a deployment's XML; its processes are compiled again.
 fn compiled((mut command, origin): (Command, Text)) -> Result<(Command, Text), String> {
+    crate::loader::compile_adopted(&mut command)?;
     if let Command::Deploy { resources } = &mut command {
         for resource in resources {
             let compiled = wf_model::compile(&resource.xml).map_err(|problems| {

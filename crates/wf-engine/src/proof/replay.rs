@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use wf_core::draft::Changes;
 use wf_core::rows::Text;
-use wf_core::{Command, Context, Draft, Event, Millis, Stop, decide};
+use wf_core::{Command, Context, Draft, Event, Millis, Partitions, Stop, decide};
 use wf_store::codec::events_to_json;
 use wf_store::{Batch, CommitError, Fence, Head, Later, Ledger, LogRow, Needs, Opened, Store, StoreError, Visit};
 
@@ -146,6 +146,7 @@ async fn run<'s>(
     tell: Tell<'_>,
 ) -> Result<(ReplayReport, Replay<'s>), ProofError> {
     let standing = ledger.standing()?;
+    let partitions = ledger.partitions()?;
     let opened = scratch.open(standing.fence.partition).await?;
     let base = opened.fence.old_position;
     check_begin(&mut *ledger, base)?;
@@ -154,7 +155,7 @@ async fn run<'s>(
     }
     let all = ledger.count_log(base + 1)?;
     let feed = Feed::start(ledger, base + 1, range.to)?;
-    let mut replay = Replay::new(scratch, &opened, range);
+    let mut replay = Replay::new(scratch, &opened, partitions, range);
     while let Some(steps) = feed.next()? {
         for step in &steps {
             replay.step(step).await?;
@@ -187,6 +188,7 @@ fn check_begin(ledger: &mut dyn Ledger, base: u64) -> Result<(), ProofError> {
 struct Replay<'s> {
     scratch: &'s dyn Store,
     partition: u16,
+    partitions: Partitions,
     epoch: u64,
     cache: Cache,
     head: Head,
@@ -204,11 +206,12 @@ struct Replay<'s> {
 }
 
 impl<'s> Replay<'s> {
-    fn new(scratch: &'s dyn Store, opened: &Opened, range: Range) -> Replay<'s> {
+    fn new(scratch: &'s dyn Store, opened: &Opened, partitions: Partitions, range: Range) -> Replay<'s> {
         let position = opened.fence.old_position;
         Replay {
             scratch,
             partition: opened.fence.partition,
+            partitions,
             epoch: opened.fence.epoch,
             cache: Cache::new(CACHE),
             head: head_of(opened.fence.partition, position, opened.head),
@@ -266,6 +269,7 @@ impl<'s> Replay<'s> {
             tenant: if command.is_own() { Text::from("") } else { row.tenant.clone() },
             now: row.time,
             partition: self.partition,
+            partitions: self.partitions,
             position: row.position,
             origin: origin.clone(),
         };
@@ -297,6 +301,7 @@ impl<'s> Replay<'s> {
     }
 
     async fn load(&mut self, mut needs: Needs, loads: usize) -> Result<(), ProofError> {
+        needs.partition = self.partition;
         if loads > LOADS_FEW {
             loader::widen(&self.cache, &mut needs);
         }

@@ -98,3 +98,28 @@ async fn what_is_kept_long_enough_is_dropped() {
     assert_eq!(kept, 0);
     world.end().await;
 }
+
+/// A hundred rows that go must not be a hundred loads: requests wait meanwhile.
+#[tokio::test]
+async fn p4_retention_of_hundreds_is_few_loads() {
+    const INSTANCES: usize = 400;
+    let short = Options { finished_ms: 60_000, ..options() };
+    let world = World::with(short.clone()).await;
+    for _ in 0..INSTANCES {
+        world.start("order").await;
+    }
+    for job_type in ["a", "b"] {
+        for held in jobs_in(&world.ok(activate(job_type, "w", INSTANCES as u32)).await) {
+            world.ok(complete(held)).await;
+        }
+    }
+    world.engine.shutdown().await;
+    let world = World::open(Stage::over(world.stage.inner.clone()), short).await;
+    let loads = || world.stage.loads.load(std::sync::atomic::Ordering::Relaxed);
+    let before = loads();
+    world.advance(60_000).await;
+    let (loads, slices) = (loads() - before, INSTANCES / 100);
+    assert!(loads <= 10 * slices, "{loads} loads for {slices} slices");
+    let left = world.end().await.rows;
+    assert!(left.iter().all(|row| matches!(row, wf_core::Row::Definition(_))), "{left:?}");
+}

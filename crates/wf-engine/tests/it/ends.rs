@@ -48,6 +48,19 @@ async fn shutdown_ends_while_the_partition_is_lost() {
     world.end().await;
 }
 
+/// Counts of repeats that cannot be stored at the end are lost, and are not tried for ever.
+#[tokio::test]
+async fn shutdown_ends_while_the_store_takes_nothing() {
+    let world = World::new().await;
+    for _ in 0..2 {
+        world.ok(keyed("k", start("order"))).await;
+    }
+    let begun = world.stage.begun();
+    world.stage.plan(&[Some(Fault::Unavailable); 1_000]);
+    world.engine.shutdown().await;
+    assert!(world.stage.begun() < begun + 5, "{}", world.stage.begun());
+}
+
 #[tokio::test]
 async fn a_partition_that_was_lost_is_taken_when_the_store_comes_back() {
     let world = World::new().await;

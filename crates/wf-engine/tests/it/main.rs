@@ -4,6 +4,7 @@
 
 mod common;
 
+mod across;
 mod clock;
 mod ends;
 mod faults;

@@ -17,7 +17,7 @@ use wf_core::outcome::Noun;
 use wf_core::rows::{Definition, Text};
 use wf_store::DefinitionQuery;
 
-use crate::app::Shared;
+use crate::app::Doors;
 use crate::body;
 use crate::call::{Call, enter};
 use crate::door::{self, Refused, Reply};
@@ -41,8 +41,8 @@ struct File {
         (status = 201, body = Deployed),
         (status = 200, description = "All of them stand already", body = Deployed)
     ))]
-pub(crate) async fn deploy(State(app): State<Shared>, request: Request) -> Reply {
-    let call = enter(&app, &route::DEPLOY, request).await?;
+pub(crate) async fn deploy(State(doors): State<Doors>, request: Request) -> Reply {
+    let call = enter(&doors, &route::DEPLOY, request).await?;
     let files = files_of(&call).await?;
     let compiled = tokio::task::spawn_blocking(move || compile(files)).await;
     let resources = compiled.unwrap_or_else(|_| Err(Problem::new(Code::Internal, "the compiler stopped")))?;
@@ -105,8 +105,8 @@ fn resource(file: File, processes: Vec<wf_model::Process>) -> Resource {
         ("cursor" = Option<String>, Query, description = "The `nextCursor` of the page before")
     ),
     responses((status = 200, body = PageOut<DefinitionOut>)))]
-pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<Response, Refused> {
-    let visitor = app.auth.admit(request.headers(), route::DEFINITIONS.permission)?;
+pub(crate) async fn list(State(doors): State<Doors>, request: Request) -> Result<Response, Refused> {
+    let (app, visitor) = doors.visit(request.headers(), route::DEFINITIONS.permission).await?;
     let mut params = Params::of(request.uri())?;
     let query = DefinitionQuery {
         tenant: visitor.tenant,
@@ -114,7 +114,7 @@ pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<
         slice: params.slice(),
     };
     params.finish()?;
-    let page = app.engine.store().definitions(query).await?;
+    let page = app.node.store().definitions(query).await?;
     Ok(page::respond(page, DefinitionOut::from))
 }
 
@@ -122,8 +122,8 @@ pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<
 #[utoipa::path(get, path = "/api/v1/definitions/{id}", tag = "definitions",
     params(("id" = String, Path), ("version" = Option<u32>, Query)),
     responses((status = 200, body = DefinitionOut)))]
-pub(crate) async fn get(State(app): State<Shared>, PathText(id): PathText, request: Request) -> Reply {
-    let row = find(&app, &route::DEFINITION, id, request).await?;
+pub(crate) async fn get(State(doors): State<Doors>, PathText(id): PathText, request: Request) -> Reply {
+    let row = find(&doors, &route::DEFINITION, id, request).await?;
     Ok(door::respond(answer::of(200, &DefinitionOut::from(&*row)), false))
 }
 
@@ -131,22 +131,22 @@ pub(crate) async fn get(State(app): State<Shared>, PathText(id): PathText, reque
 #[utoipa::path(get, path = "/api/v1/definitions/{id}/xml", tag = "definitions",
     params(("id" = String, Path), ("version" = Option<u32>, Query)),
     responses((status = 200, description = "BPMN 2.0 XML", body = String, content_type = "application/xml")))]
-pub(crate) async fn xml(State(app): State<Shared>, PathText(id): PathText, request: Request) -> Reply {
-    let row = find(&app, &route::DEFINITION_XML, id, request).await?;
+pub(crate) async fn xml(State(doors): State<Doors>, PathText(id): PathText, request: Request) -> Reply {
+    let row = find(&doors, &route::DEFINITION_XML, id, request).await?;
     Ok(of_type("application/xml", Body::from(Bytes::copy_from_slice(&row.xml))))
 }
 
 async fn find(
-    app: &Shared,
+    doors: &Doors,
     route: &'static route::Route,
     id: String,
     request: Request,
 ) -> Result<Arc<Definition>, Refused> {
-    let visitor = app.auth.admit(request.headers(), route.permission)?;
+    let (app, visitor) = doors.visit(request.headers(), route.permission).await?;
     let mut params = Params::of(request.uri())?;
     let positive = |text: &str| text.parse().ok().filter(|version| *version > 0);
     let version = params.parsed("version", positive, "a version's number");
     params.finish()?;
-    let row = app.engine.store().definition(visitor.tenant.to_string(), id, version).await?;
+    let row = app.node.store().definition(visitor.tenant.to_string(), id, version).await?;
     row.ok_or_else(|| Refused(not_found(Noun::Definition)))
 }

@@ -7,7 +7,7 @@ use wf_api::explain::ExplainOut;
 use wf_api::{Code, Problem, answer};
 use wf_idempotency::key::Key;
 
-use crate::app::Shared;
+use crate::app::Doors;
 use crate::door::{self, Refused};
 use crate::explain::{Asked, explain};
 use crate::params::Params;
@@ -23,8 +23,8 @@ use crate::route;
         ("message" = Option<String>, Query, description = "A message's name and id: `NAME:ID`")
     ),
     responses((status = 200, body = ExplainOut)))]
-pub(crate) async fn get(State(app): State<Shared>, request: Request) -> Result<Response, Refused> {
-    let visitor = app.auth.admit(request.headers(), route::EXPLAIN.permission)?;
+pub(crate) async fn get(State(doors): State<Doors>, request: Request) -> Result<Response, Refused> {
+    let (app, visitor) = doors.visit(request.headers(), route::EXPLAIN.permission).await?;
     let mut params = Params::of(request.uri())?;
     let (key, message) = (params.text("key"), params.text("message"));
     let (instance, job) = (params.key("instance"), params.key("job"));

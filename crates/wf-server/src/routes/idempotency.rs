@@ -7,7 +7,7 @@ use wf_api::explain::ExplainOut;
 use wf_api::idempotency::{self, KeyUsesOut};
 use wf_store::IdempotencyQuery;
 
-use crate::app::Shared;
+use crate::app::Doors;
 use crate::door::{self, Refused};
 use crate::explain::{Asked, explain};
 use crate::page;
@@ -28,12 +28,12 @@ const HOUR_MS: i64 = 3_600_000;
         ("cursor" = Option<String>, Query, description = "The `nextCursor` of the page before")
     ),
     responses((status = 200, body = KeyUsesOut)))]
-pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<Response, Refused> {
-    let visitor = app.auth.admit(request.headers(), route::IDEMPOTENCY.permission)?;
+pub(crate) async fn list(State(doors): State<Doors>, request: Request) -> Result<Response, Refused> {
+    let (app, visitor) = doors.visit(request.headers(), route::IDEMPOTENCY.permission).await?;
     let mut params = Params::of(request.uri())?;
     let in_range = |text: &str| text.parse().ok().filter(|hours| (1..=HOURS_MAX).contains(hours));
     let hours = params.parsed("hours", in_range, "a number from 1 to 720").unwrap_or(HOURS);
-    let now = app.engine.now();
+    let now = app.node.now();
     let query = IdempotencyQuery {
         tenant: Some(visitor.tenant),
         since: now.saturating_sub(hours * HOUR_MS),
@@ -41,7 +41,7 @@ pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<
         slice: params.slice(),
     };
     params.finish()?;
-    let uses = app.engine.store().idempotency(query).await?;
+    let uses = app.node.store().idempotency(query).await?;
     let next_cursor = uses.next.as_deref().map(page::wrap_cursor);
     Ok(door::respond(answer::of(200, &idempotency::uses_of(uses, next_cursor)), false))
 }
@@ -51,11 +51,11 @@ pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<
     params(("key" = String, Path, description = "Percent-encoded, without the header's quotes")),
     responses((status = 200, body = ExplainOut)))]
 pub(crate) async fn get(
-    State(app): State<Shared>,
+    State(doors): State<Doors>,
     PathText(key): PathText,
     request: Request,
 ) -> Result<Response, Refused> {
-    let visitor = app.auth.admit(request.headers(), route::IDEMPOTENCY_KEY.permission)?;
+    let (app, visitor) = doors.visit(request.headers(), route::IDEMPOTENCY_KEY.permission).await?;
     Params::of(request.uri())?.finish()?;
     let asked = Asked::Key(parsed(&key)?);
     Ok(door::respond(answer::of(200, &explain(&app, visitor.tenant, asked).await?), false))

@@ -7,7 +7,7 @@ use wf_api::incidents::{self, IncidentOut, ResolveIncident};
 use wf_api::instances::KeyAndState;
 use wf_store::IncidentQuery;
 
-use crate::app::Shared;
+use crate::app::Doors;
 use crate::call::enter;
 use crate::door::{Refused, Reply};
 use crate::page;
@@ -22,13 +22,13 @@ use crate::route;
         ("cursor" = Option<String>, Query, description = "The `nextCursor` of the page before")
     ),
     responses((status = 200, body = PageOut<IncidentOut>)))]
-pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<Response, Refused> {
-    let visitor = app.auth.admit(request.headers(), route::INCIDENTS.permission)?;
+pub(crate) async fn list(State(doors): State<Doors>, request: Request) -> Result<Response, Refused> {
+    let (app, visitor) = doors.visit(request.headers(), route::INCIDENTS.permission).await?;
     let mut params = Params::of(request.uri())?;
     let query =
         IncidentQuery { tenant: visitor.tenant, instance: params.key("processInstanceKey"), slice: params.slice() };
     params.finish()?;
-    let page = app.engine.store().incidents(query).await?;
+    let page = app.node.store().incidents(query).await?;
     Ok(page::respond(page, |incident| IncidentOut::from(&*incident)))
 }
 
@@ -36,8 +36,8 @@ pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<
 #[utoipa::path(post, path = "/api/v1/incidents/{key}/resolve", tag = "incidents", request_body = ResolveIncident,
     params(("key" = String, Path)),
     responses((status = 200, body = KeyAndState)))]
-pub(crate) async fn resolve(State(app): State<Shared>, PathKey(key): PathKey, request: Request) -> Reply {
-    let call = enter(&app, &route::RESOLVE, request).await?;
+pub(crate) async fn resolve(State(doors): State<Doors>, PathKey(key): PathKey, request: Request) -> Reply {
+    let call = enter(&doors, &route::RESOLVE, request).await?;
     let command = incidents::read_resolve(key, &call.body)?;
     call.command(command, incidents::render_resolved).await
 }

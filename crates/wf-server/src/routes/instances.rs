@@ -9,7 +9,7 @@ use wf_api::time;
 use wf_core::outcome::Noun;
 use wf_store::{InstanceQuery, Page};
 
-use crate::app::Shared;
+use crate::app::Doors;
 use crate::call::enter;
 use crate::door::{self, Refused, Reply};
 use crate::page;
@@ -22,8 +22,8 @@ use crate::route;
         (status = 201, body = Started, headers(("location" = String, description = "The instance"))),
         (status = 200, description = "An active twin", body = Started)
     ))]
-pub(crate) async fn start(State(app): State<Shared>, request: Request) -> Reply {
-    let call = enter(&app, &route::START, request).await?;
+pub(crate) async fn start(State(doors): State<Doors>, request: Request) -> Reply {
+    let call = enter(&doors, &route::START, request).await?;
     let command = instances::read_start(&call.body)?;
     call.command(command, instances::render_started).await
 }
@@ -31,8 +31,8 @@ pub(crate) async fn start(State(app): State<Shared>, request: Request) -> Reply 
 /// Ends an active instance without completing it.
 #[utoipa::path(post, path = "/api/v1/instances/{key}/cancel", tag = "instances", request_body = NoFields,
     params(("key" = String, Path)), responses((status = 200, body = KeyAndState)))]
-pub(crate) async fn cancel(State(app): State<Shared>, PathKey(key): PathKey, request: Request) -> Reply {
-    let call = enter(&app, &route::CANCEL, request).await?;
+pub(crate) async fn cancel(State(doors): State<Doors>, PathKey(key): PathKey, request: Request) -> Reply {
+    let call = enter(&doors, &route::CANCEL, request).await?;
     let command = instances::read_cancel(key, &call.body)?;
     call.command(command, instances::render_canceled).await
 }
@@ -40,8 +40,8 @@ pub(crate) async fn cancel(State(app): State<Shared>, PathKey(key): PathKey, req
 /// Sets variables of an active instance, or of one of its elements.
 #[utoipa::path(put, path = "/api/v1/instances/{key}/variables", tag = "instances", request_body = SetVariables,
     params(("key" = String, Path)), responses((status = 200, body = KeyOnly)))]
-pub(crate) async fn set_variables(State(app): State<Shared>, PathKey(key): PathKey, request: Request) -> Reply {
-    let call = enter(&app, &route::SET_VARIABLES, request).await?;
+pub(crate) async fn set_variables(State(doors): State<Doors>, PathKey(key): PathKey, request: Request) -> Reply {
+    let call = enter(&doors, &route::SET_VARIABLES, request).await?;
     let command = instances::read_set_variables(key, &call.body)?;
     call.command(command, instances::render_variables_set).await
 }
@@ -57,8 +57,8 @@ pub(crate) async fn set_variables(State(app): State<Shared>, PathKey(key): PathK
         ("cursor" = Option<String>, Query, description = "The `nextCursor` of the page before")
     ),
     responses((status = 200, body = PageOut<InstanceOut>)))]
-pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<Response, Refused> {
-    let visitor = app.auth.admit(request.headers(), route::INSTANCES.permission)?;
+pub(crate) async fn list(State(doors): State<Doors>, request: Request) -> Result<Response, Refused> {
+    let (app, visitor) = doors.visit(request.headers(), route::INSTANCES.permission).await?;
     let mut params = Params::of(request.uri())?;
     let query = InstanceQuery {
         tenant: visitor.tenant,
@@ -69,7 +69,7 @@ pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<
         slice: params.slice(),
     };
     params.finish()?;
-    let page = app.engine.store().instances(query).await?;
+    let page = app.node.store().instances(query).await?;
     let items = page.items.iter().filter_map(|scope| instances::instance_of(scope)).collect();
     Ok(page::respond(Page { items, next: page.next }, |instance| instance))
 }
@@ -77,10 +77,10 @@ pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<
 /// One instance: its variables, what it waits for, what stopped it.
 #[utoipa::path(get, path = "/api/v1/instances/{key}", tag = "instances",
     params(("key" = String, Path)), responses((status = 200, body = InstanceDetailOut)))]
-pub(crate) async fn get(State(app): State<Shared>, PathKey(key): PathKey, request: Request) -> Reply {
-    let visitor = app.auth.admit(request.headers(), route::INSTANCE.permission)?;
+pub(crate) async fn get(State(doors): State<Doors>, PathKey(key): PathKey, request: Request) -> Reply {
+    let (app, visitor) = doors.visit(request.headers(), route::INSTANCE.permission).await?;
     Params::of(request.uri())?.finish()?;
-    let store = app.engine.store();
+    let store = app.node.store();
     let detail = store.instance(key).await?;
     let is_own = |tenant: &str| tenant == &*visitor.tenant;
     let detail = detail.filter(|detail| detail.root.instance.as_ref().is_some_and(|own| is_own(&own.tenant)));

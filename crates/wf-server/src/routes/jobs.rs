@@ -12,7 +12,7 @@ use wf_core::rows::Text;
 use wf_engine::Ask;
 use wf_store::JobQuery;
 
-use crate::app::Shared;
+use crate::app::Doors;
 use crate::call::{Call, enter};
 use crate::door::{self, Refused, Reply};
 use crate::page;
@@ -22,18 +22,18 @@ use crate::route;
 /// Leases jobs to a worker. With `waitMs` an empty answer waits for a job.
 #[utoipa::path(post, path = "/api/v1/jobs/activate", tag = "jobs", request_body = ActivateJobs,
     responses((status = 200, body = ActivatedJobs)))]
-pub(crate) async fn activate(State(app): State<Shared>, request: Request) -> Reply {
-    let call = enter(&app, &route::ACTIVATE, request).await?;
+pub(crate) async fn activate(State(doors): State<Doors>, request: Request) -> Reply {
+    let call = enter(&doors, &route::ACTIVATE, request).await?;
     let poll = jobs::read_activate(&call.body)?;
     match poll.wait {
         Duration::ZERO => call.command(poll.command, jobs::render_activated).await,
-        _ => long_poll(&app, call, poll).await,
+        _ => long_poll(call, poll).await,
     }
 }
 
 /// Ends early when the server stops: a worker must not hold it up, nor be given jobs that it has no time for.
-async fn long_poll(app: &Shared, call: Call, poll: Poll) -> Reply {
-    let mut closing = app.closing.subscribe();
+async fn long_poll(call: Call, poll: Poll) -> Reply {
+    let mut closing = call.app.closing.subscribe();
     let is_keyed = call.key.is_some();
     tokio::select! {
         reply = call.submit(Ask::Command(poll.command), poll.wait, jobs::render_activated) => reply,
@@ -48,8 +48,8 @@ async fn long_poll(app: &Shared, call: Call, poll: Poll) -> Reply {
 /// Completes a job; its token goes on.
 #[utoipa::path(post, path = "/api/v1/jobs/{key}/complete", tag = "jobs", request_body = CompleteJob,
     params(("key" = String, Path)), responses((status = 200, body = Completed)))]
-pub(crate) async fn complete(State(app): State<Shared>, PathKey(key): PathKey, request: Request) -> Reply {
-    let call = enter(&app, &route::COMPLETE, request).await?;
+pub(crate) async fn complete(State(doors): State<Doors>, PathKey(key): PathKey, request: Request) -> Reply {
+    let call = enter(&doors, &route::COMPLETE, request).await?;
     let command = jobs::read_complete(key, &call.body)?;
     call.command(command, jobs::render_completed).await
 }
@@ -57,8 +57,8 @@ pub(crate) async fn complete(State(app): State<Shared>, PathKey(key): PathKey, r
 /// Completes many jobs; each stands alone.
 #[utoipa::path(post, path = "/api/v1/jobs/complete", tag = "jobs", request_body = CompleteJobs,
     responses((status = 200, body = CompletedMany)))]
-pub(crate) async fn complete_many(State(app): State<Shared>, request: Request) -> Reply {
-    let call = enter(&app, &route::COMPLETE_MANY, request).await?;
+pub(crate) async fn complete_many(State(doors): State<Doors>, request: Request) -> Reply {
+    let call = enter(&doors, &route::COMPLETE_MANY, request).await?;
     let command = jobs::read_complete_many(&call.body)?;
     call.command(command, jobs::render_completed_many).await
 }
@@ -66,8 +66,8 @@ pub(crate) async fn complete_many(State(app): State<Shared>, request: Request) -
 /// Gives a job back as failed: tried again, or an incident where no retries are left.
 #[utoipa::path(post, path = "/api/v1/jobs/{key}/fail", tag = "jobs", request_body = FailJob,
     params(("key" = String, Path)), responses((status = 200, body = Failed)))]
-pub(crate) async fn fail(State(app): State<Shared>, PathKey(key): PathKey, request: Request) -> Reply {
-    let call = enter(&app, &route::FAIL, request).await?;
+pub(crate) async fn fail(State(doors): State<Doors>, PathKey(key): PathKey, request: Request) -> Reply {
+    let call = enter(&doors, &route::FAIL, request).await?;
     let command = jobs::read_fail(key, &call.body)?;
     call.command(command, jobs::render_failed).await
 }
@@ -75,8 +75,8 @@ pub(crate) async fn fail(State(app): State<Shared>, PathKey(key): PathKey, reque
 /// Throws a BPMN error, for the model to catch.
 #[utoipa::path(post, path = "/api/v1/jobs/{key}/error", tag = "jobs", request_body = ThrowError,
     params(("key" = String, Path)), responses((status = 200, body = ErrorThrown)))]
-pub(crate) async fn error(State(app): State<Shared>, PathKey(key): PathKey, request: Request) -> Reply {
-    let call = enter(&app, &route::ERROR, request).await?;
+pub(crate) async fn error(State(doors): State<Doors>, PathKey(key): PathKey, request: Request) -> Reply {
+    let call = enter(&doors, &route::ERROR, request).await?;
     let command = jobs::read_error(key, &call.body)?;
     call.command(command, jobs::render_error).await
 }
@@ -84,8 +84,8 @@ pub(crate) async fn error(State(app): State<Shared>, PathKey(key): PathKey, requ
 /// Prolongs a lease, counted from now.
 #[utoipa::path(post, path = "/api/v1/jobs/{key}/extend", tag = "jobs", request_body = ExtendLease,
     params(("key" = String, Path)), responses((status = 200, body = Extended)))]
-pub(crate) async fn extend(State(app): State<Shared>, PathKey(key): PathKey, request: Request) -> Reply {
-    let call = enter(&app, &route::EXTEND, request).await?;
+pub(crate) async fn extend(State(doors): State<Doors>, PathKey(key): PathKey, request: Request) -> Reply {
+    let call = enter(&doors, &route::EXTEND, request).await?;
     let command = jobs::read_extend(key, &call.body)?;
     call.command(command, jobs::render_extended).await
 }
@@ -94,8 +94,8 @@ pub(crate) async fn extend(State(app): State<Shared>, PathKey(key): PathKey, req
 #[utoipa::path(put, path = "/api/v1/jobs/{key}/steps/{name}", tag = "jobs", request_body = RecordStep,
     params(("key" = String, Path), ("name" = String, Path, description = "At most 128 characters")),
     responses((status = 200, body = StepOut)))]
-pub(crate) async fn step(State(app): State<Shared>, PathStep(key, name): PathStep, request: Request) -> Reply {
-    let call = enter(&app, &route::STEP, request).await?;
+pub(crate) async fn step(State(doors): State<Doors>, PathStep(key, name): PathStep, request: Request) -> Reply {
+    let call = enter(&doors, &route::STEP, request).await?;
     let command = jobs::read_step(key, &name, &call.body)?;
     call.command(command, jobs::render_step).await
 }
@@ -110,8 +110,8 @@ pub(crate) async fn step(State(app): State<Shared>, PathStep(key, name): PathSte
         ("cursor" = Option<String>, Query, description = "The `nextCursor` of the page before")
     ),
     responses((status = 200, body = PageOut<JobOut>)))]
-pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<Response, Refused> {
-    let visitor = app.auth.admit(request.headers(), route::JOBS.permission)?;
+pub(crate) async fn list(State(doors): State<Doors>, request: Request) -> Result<Response, Refused> {
+    let (app, visitor) = doors.visit(request.headers(), route::JOBS.permission).await?;
     let mut params = Params::of(request.uri())?;
     let query = JobQuery {
         tenant: visitor.tenant,
@@ -121,7 +121,7 @@ pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<
         slice: params.slice(),
     };
     params.finish()?;
-    let store = app.engine.store();
+    let store = app.node.store();
     let page = store.jobs(query).await?;
     let definitions: BTreeSet<_> = page.items.iter().map(|job| job.definition).collect();
     let graphs = app.graphs.of_all(&**store, definitions).await?;

@@ -3,7 +3,7 @@
 use axum::extract::{Request, State};
 use wf_api::messages::{self, PublishMessage, Published};
 
-use crate::app::Shared;
+use crate::app::Doors;
 use crate::call::enter;
 use crate::door::Reply;
 use crate::route;
@@ -11,8 +11,8 @@ use crate::route;
 /// Hands a message to those who wait for it.
 #[utoipa::path(post, path = "/api/v1/messages", tag = "messages", request_body = PublishMessage,
     responses((status = 200, body = Published)))]
-pub(crate) async fn publish(State(app): State<Shared>, request: Request) -> Reply {
-    let call = enter(&app, &route::PUBLISH, request).await?;
-    let command = messages::read_publish(&call.body, app.messages_dedup_ms)?;
+pub(crate) async fn publish(State(doors): State<Doors>, request: Request) -> Reply {
+    let call = enter(&doors, &route::PUBLISH, request).await?;
+    let command = messages::read_publish(&call.body, call.app.messages_dedup_ms)?;
     call.command(command, messages::render_published).await
 }

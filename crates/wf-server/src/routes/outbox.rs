@@ -9,7 +9,7 @@ use wf_api::outbox::{self, OutboxOut, Retried, RetryOutbox};
 use wf_engine::Ask;
 use wf_store::OutboxQuery;
 
-use crate::app::Shared;
+use crate::app::Doors;
 use crate::call::enter;
 use crate::door::{self, Refused, Reply};
 use crate::page;
@@ -24,8 +24,8 @@ use crate::route;
         ("cursor" = Option<String>, Query, description = "The `nextCursor` of the page before")
     ),
     responses((status = 200, body = PageOut<OutboxOut>)))]
-pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<Response, Refused> {
-    let visitor = app.auth.admit(request.headers(), route::OUTBOX.permission)?;
+pub(crate) async fn list(State(doors): State<Doors>, request: Request) -> Result<Response, Refused> {
+    let (app, visitor) = doors.visit(request.headers(), route::OUTBOX.permission).await?;
     let mut params = Params::of(request.uri())?;
     let query = OutboxQuery {
         tenant: visitor.tenant,
@@ -34,7 +34,7 @@ pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<
         slice: params.slice(),
     };
     params.finish()?;
-    let page = app.engine.store().outbox(query).await?;
+    let page = app.node.store().outbox(query).await?;
     Ok(page::respond(page, OutboxOut::from))
 }
 
@@ -42,9 +42,9 @@ pub(crate) async fn list(State(app): State<Shared>, request: Request) -> Result<
 #[utoipa::path(post, path = "/api/v1/outbox/{id}/retry", tag = "operation", request_body = RetryOutbox,
     params(("id" = String, Path)),
     responses((status = 200, body = Retried)))]
-pub(crate) async fn retry(State(app): State<Shared>, PathText(id): PathText, request: Request) -> Reply {
+pub(crate) async fn retry(State(doors): State<Doors>, PathText(id): PathText, request: Request) -> Reply {
     let id = outbox::parse_id(&id).ok_or_else(|| door::not_found("the id in the path is no id of the outbox"))?;
-    let call = enter(&app, &route::OUTBOX_RETRY, request).await?;
+    let call = enter(&doors, &route::OUTBOX_RETRY, request).await?;
     let force = outbox::read_retry(&call.body)?;
     call.submit(Ask::RetryOutbox { id, force }, Duration::ZERO, outbox::render_retried).await
 }

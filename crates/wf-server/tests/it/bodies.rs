@@ -137,7 +137,7 @@ async fn others() {
         &[(r#"{"retries":0}"#, "400 validation: retries"), ("", "404 incident-not-found")],
     )
     .await;
-    check(&service, "/api/v1/outbox/1.1.s/retry", &[(r#"{"force":"yes"}"#, "400 validation: force")]).await;
+    check(&service, "/api/v1/outbox/1.1.1.s/retry", &[(r#"{"force":"yes"}"#, "400 validation: force")]).await;
     check(&service, "/api/v1/instances/1/cancel", &[(r#"{"why":1}"#, "400 validation: why")]).await;
     for (body, expected) in [
         ("{}", "400 validation: advanceMs"),

@@ -43,6 +43,7 @@ const STEPS: &[(&str, (&str, &str), &str, u16)] = &[
     ("get /api/v1/explain", JSON, "", 200),
     ("put /api/v1/clock", JSON, r#"{"advanceMs":1}"#, 200),
     ("delete /api/v1/clock", JSON, "", 200),
+    ("get /api/v1/nodes", JSON, "", 200),
     ("get /api/v1/proofs/replay", JSON, "", 200),
     ("get /api/v1/proofs/tables", JSON, "", 200),
     ("get /api/v1/proofs/audit", JSON, "", 200),

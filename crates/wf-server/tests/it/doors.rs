@@ -157,7 +157,7 @@ async fn what_is_not_there_is_a_problem_too() {
         ("GET /api/v1/instances/99999999999999999999", JSON, "", "404 not-found"),
         ("GET /api/v1/definitions/%ff", JSON, "", "404 not-found"),
         ("POST /api/v1/outbox/x/retry", JSON, "{}", "404 not-found"),
-        ("POST /api/v1/outbox/1.1.sink/retry", JSON, "{}", "404 not-found"),
+        ("POST /api/v1/outbox/1.1.1.sink/retry", JSON, "{}", "404 not-found"),
         ("DELETE /api/v1/instances", JSON, "", "405 method-not-allowed"),
         ("POST /livez", JSON, "", "405 method-not-allowed"),
         ("POST /api/v1/instances", ("content-type", "text/plain"), "{}", "415 unsupported-media-type"),

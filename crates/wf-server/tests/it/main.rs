@@ -4,9 +4,11 @@
 mod support;
 
 mod bodies;
+mod databases;
 mod documented;
 mod doors;
 mod explain;
 mod keys;
+mod nodes;
 mod sockets;
 mod story;

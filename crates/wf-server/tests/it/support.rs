@@ -9,8 +9,9 @@ use axum::http::{HeaderMap, Request};
 use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::ServiceExt;
+use wf_cluster::Node;
 use wf_engine::{ClockMode, Engine, Options, SinkRule};
-use wf_server::{App, Auth, Folder, IdempotencyConfig, Scratch, ScratchStore, Server};
+use wf_server::{App, Auth, Database, Databases, Folder, IdempotencyConfig, Scratch, ScratchStore, Server};
 use wf_store::memory::MemoryStore;
 
 /// One service task of type `work`, tried once.
@@ -88,15 +89,16 @@ async fn app_of(options: Options, auth: Auth, idempotency: IdempotencyConfig) ->
 async fn app_on(store: Arc<MemoryStore>, options: Options, auth: Auth, idempotency: IdempotencyConfig) -> App {
     let engine = Engine::open(store, options).await.unwrap();
     App {
-        engine,
+        databases: Databases::one(Database { scratch: Some(Arc::new(InMemory)), ..database(Node::alone(engine)) }),
         auth,
         idempotency,
-        mac_secret: [7; 32],
-        mac_key_id: 1,
         messages_dedup_ms: 86_400_000,
         metrics: None,
-        scratch: Some(Arc::new(InMemory)),
     }
+}
+
+pub fn database(node: Node) -> Database {
+    Database { node, mac_secret: [7; 32], mac_key_id: 1, scratch: None }
 }
 
 /// A replay's store that leaves nothing behind.

@@ -35,7 +35,7 @@ impl World {
         batch.fence.new_position = batch.fence.old_position + order_keys.len() as u64;
         for (order_key, position) in order_keys.iter().zip(batch.fence.old_position + 1..) {
             batch.outbox.push(OutboxEntry {
-                id: OutboxId { position, n: 1, sink: sink.into() },
+                id: OutboxId { partition: 1, position, n: 1, sink: sink.into() },
                 tenant: "default".into(),
                 order_key: *order_key,
                 topic: "wf.instance.started".into(),
@@ -52,7 +52,7 @@ impl World {
     /// What `POST /outbox/{id}/retry` leaves in a turn.
     pub async fn ship_again(&self, sink: &str, position: u64) {
         let mut batch = self.batch();
-        batch.outbox_retries.push(OutboxId { position, n: 1, sink: sink.into() });
+        batch.outbox_retries.push(OutboxId { partition: 1, position, n: 1, sink: sink.into() });
         self.commit(batch).await;
     }
 

@@ -100,6 +100,35 @@ pub fn message_id(row: &Row) -> Result<MessageId> {
     })
 }
 
+pub fn put_handover(statement: &mut Statement, row: &Handover) -> Result<usize> {
+    statement.execute(params![
+        sql_key(row.subscription),
+        sql_key(row.message),
+        sql_key(row.root),
+        row.tenant,
+        row.process_id,
+        row.name,
+        row.correlation_key,
+        row.expires_at,
+        variables_to_json(&row.variables),
+    ])
+}
+
+pub fn handover(row: &Row) -> Result<Handover> {
+    let variables = row.get_ref(8)?.as_str()?;
+    Ok(Handover {
+        subscription: key(row, 0)?,
+        message: key(row, 1)?,
+        root: key(row, 2)?,
+        tenant: row.get(3)?,
+        process_id: row.get(4)?,
+        name: row.get(5)?,
+        correlation_key: row.get(6)?,
+        expires_at: row.get(7)?,
+        variables: variables_from_json(variables).map_err(|error| malformed(8, &error.to_string()))?,
+    })
+}
+
 pub fn put_start_lock(statement: &mut Statement, row: &StartLock) -> Result<usize> {
     statement.execute(params![row.tenant, row.process_id, row.correlation_key, sql_key(row.root)])
 }

@@ -66,7 +66,7 @@ fn k8_a_newer_store_is_neither_backed_up_nor_restored() {
     drop(open(dir.path()));
     database(dir.path()).pragma_update(None, "user_version", 99).unwrap();
     let file = dir.path().join("backup");
-    let is_newer = |refused| matches!(refused, Err(CopyError::Newer { found: 99, known: 2, .. }));
+    let is_newer = |refused| matches!(refused, Err(CopyError::Newer { found: 99, known: 3, .. }));
     assert!(is_newer(backup(dir.path(), &file)) && !file.exists());
     assert!(is_newer(restore(&dir.path().join("wf.db"), &dir.path().join("other"))));
     assert!(!dir.path().join("other/wf.db").exists());

@@ -28,9 +28,9 @@ fn a_newer_store_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     drop(open(dir.path()));
     database(dir.path()).pragma_update(None, "user_version", 99).unwrap();
-    let told = "open the store in DIR: a newer version of this program made it (schema 99, this one knows 2)";
+    let told = "open the store in DIR: a newer version of this program made it (schema 99, this one knows 3)";
     assert_eq!(refusal(dir.path()), told);
-    assert!(matches!(SqliteStore::open(options(dir.path())), Err(OpenError::Newer { found: 99, known: 2, .. })));
+    assert!(matches!(SqliteStore::open(options(dir.path())), Err(OpenError::Newer { found: 99, known: 3, .. })));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn claim(owner: [u8; 16]) -> Claim {
 
 fn message(position: u64) -> OutboxEntry {
     OutboxEntry {
-        id: OutboxId { position, n: 1, sink: "bus".into() },
+        id: OutboxId { partition: 1, position, n: 1, sink: "bus".into() },
         tenant: "acme".into(),
         order_key: 1,
         topic: "wf.instance.started".into(),
@@ -95,10 +95,12 @@ fn message(position: u64) -> OutboxEntry {
 #[test]
 fn an_older_store_is_brought_up_to_date_by_a_start() {
     let dir = tempfile::tempdir().unwrap();
-    drop(open(dir.path()));
-    database(dir.path()).pragma_update(None, "user_version", 1).unwrap();
+    let first = database(dir.path());
+    first.execute_batch(include_str!("../../migrations/main/0001_initial.sql")).unwrap();
+    first.pragma_update(None, "user_version", 1).unwrap();
+    drop(first);
     let older = wf_store_sqlite::read_only(dir.path()).map(drop);
-    assert!(matches!(older, Err(OpenError::Older { found: 1, known: 2, .. })));
+    assert!(matches!(older, Err(OpenError::Older { found: 1, known: 3, .. })));
     drop(open(dir.path()));
     assert!(wf_store_sqlite::read_only(dir.path()).is_ok());
 }

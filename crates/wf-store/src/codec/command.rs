@@ -2,15 +2,13 @@
 //! `None`. Nothing is compiled here: a deployment comes back with its XML, and the caller compiles it again.
 //! Every member is named twice, where it is written and where it is read. Next: `event.rs`.
 
-use std::sync::Arc;
-
 use wf_core::Command;
 use wf_core::command::{CompleteItem, Holder, Quarantined, Resource, UniqueOn};
 use wf_core::rows::{Text, Variables};
 
-use crate::codec::read::{Members, wrong};
+use crate::codec::read::Members;
 use crate::codec::write::Writer;
-use crate::codec::{CodecError, bytes_from_hex};
+use crate::codec::{CodecError, crossing};
 
 /// A change of what is written under a version is a change of what old programs read: raise it.
 const VERSION: u32 = 1;
@@ -115,6 +113,11 @@ fn write_members(command: &Command, out: &mut Writer) {
         | Command::Purge { .. }
         | Command::OpenEpoch { .. }
         | Command::SetClock { .. } => write_engine_members(command, out),
+        Command::AdoptDefinitions { .. }
+        | Command::OpenSubscription { .. }
+        | Command::CloseSubscription { .. }
+        | Command::Correlate { .. }
+        | Command::SettleCorrelation { .. } => crossing::write(command, out),
     }
 }
 
@@ -165,11 +168,19 @@ fn write_engine_members(command: &Command, out: &mut Writer) {
         Command::ExpireMessage { message } => out.key("message", *message),
         Command::Continue { follow_up } => out.key("followUp", *follow_up),
         Command::Quarantine { what, reason } => {
-            let (kind, key) = match what {
-                Quarantined::Timer(key) => ("timer", *key),
-                Quarantined::FollowUp(key) => ("followUp", *key),
+            match what {
+                Quarantined::Timer(key) => out.key("timer", *key),
+                Quarantined::FollowUp(key) => out.key("followUp", *key),
+                Quarantined::Handover { subscription, message } => {
+                    out.key("subscription", *subscription).key("message", *message)
+                }
+                Quarantined::Subscription(key) => out.key("subscription", *key),
+                Quarantined::Copy(key) => out.key("copy", *key),
+                Quarantined::Sent(source, position, n) => {
+                    out.int("source", i64::from(*source)).key("position", *position).int("n", i64::from(*n))
+                }
             };
-            out.key(kind, key).text("reason", reason)
+            out.text("reason", reason)
         }
         Command::Purge { before, rows_max } => out.int("before", *before).int("rowsMax", i64::from(*rows_max)),
         Command::OpenEpoch { epoch, previous_position, previous_digest, semantics } => {
@@ -276,10 +287,7 @@ fn read_engine_members(verb: &str, from: &mut Members<'_>) -> Result<Command, Co
         "expire-message" => Command::ExpireMessage { message: from.key("message")? },
         "continue" => Command::Continue { follow_up: from.key("followUp")? },
         "quarantine" => {
-            let what = match from.key_if("timer")? {
-                Some(timer) => Quarantined::Timer(timer),
-                None => Quarantined::FollowUp(from.key("followUp")?),
-            };
+            let what = read_quarantined(from)?;
             Command::Quarantine { what, reason: from.text("reason")? }
         }
         "purge" => Command::Purge { before: from.plain("before")?, rows_max: from.plain("rowsMax")? },
@@ -290,8 +298,25 @@ fn read_engine_members(verb: &str, from: &mut Members<'_>) -> Result<Command, Co
             semantics: from.plain("semantics")?,
         },
         "set-clock" => Command::SetClock { now: from.plain("now")?, frozen: from.plain("frozen")? },
-        other => return Err(CodecError::Verb(other.to_owned())),
+        other => crossing::read(other, from)?,
     })
+}
+
+fn read_quarantined(from: &mut Members<'_>) -> Result<Quarantined, CodecError> {
+    if let Some(timer) = from.key_if("timer")? {
+        return Ok(Quarantined::Timer(timer));
+    }
+    if let Some(source) = from.plain_if("source")? {
+        return Ok(Quarantined::Sent(source, from.key("position")?, from.plain("n")?));
+    }
+    if let Some(copy) = from.key_if("copy")? {
+        return Ok(Quarantined::Copy(copy));
+    }
+    match (from.key_if("subscription")?, from.key_if("message")?) {
+        (Some(subscription), Some(message)) => Ok(Quarantined::Handover { subscription, message }),
+        (Some(subscription), None) => Ok(Quarantined::Subscription(subscription)),
+        _ => Ok(Quarantined::FollowUp(from.key("followUp")?)),
+    }
 }
 
 fn read_holder(from: &mut Members<'_>) -> Result<Holder, CodecError> {
@@ -314,10 +339,7 @@ fn read_unique(text: &str) -> Result<UniqueOn, CodecError> {
 
 fn read_resource(mut from: Members<'_>) -> Result<Resource, CodecError> {
     let name = from.text("name")?;
-    let xml: Arc<[u8]> = match from.text_if("xmlHex")? {
-        Some(hex) => bytes_from_hex(&hex).ok_or_else(|| wrong("xmlHex", "not hexadecimal"))?.into(),
-        None => from.text("xml")?.as_bytes().into(),
-    };
+    let xml = crossing::read_xml(&mut from)?;
     from.finish()?;
     Ok(Resource { name, xml, processes: Vec::new() })
 }

@@ -54,10 +54,15 @@ fn write_payload(what: &What, out: &mut Writer) {
         | What::JobLeaseExpired { .. }
         | What::JobLeaseExtended { .. }
         | What::JobStepRecorded { .. } => write_job(what, out),
-        What::SubscriptionOpened { .. } | What::MessagePublished { .. } | What::MessageCorrelated { .. } => {
-            write_message(what, out);
-        }
+        What::SubscriptionOpened { .. }
+        | What::SubscriptionAnnounced { .. }
+        | What::MessagePublished { .. }
+        | What::MessageHandedOver { .. }
+        | What::MessageRejected { .. }
+        | What::MessageSettled { .. }
+        | What::MessageCorrelated { .. } => write_message(what, out),
         What::DefinitionDeployed { .. }
+        | What::DefinitionAdopted { .. }
         | What::InstanceStarted { .. }
         | What::InstanceCompleted { .. }
         | What::InstanceCanceled { .. }
@@ -76,6 +81,7 @@ fn write_payload(what: &What, out: &mut Writer) {
         | What::JobReady
         | What::TimerCanceled
         | What::SubscriptionClosed
+        | What::SubscriptionWithdrawn
         | What::MessageExpired
         | What::IncidentResolved
         | What::FollowUpScheduled
@@ -102,13 +108,16 @@ fn write_job(what: &What, out: &mut Writer) {
 
 fn write_message(what: &What, out: &mut Writer) {
     match what {
-        What::SubscriptionOpened { message, correlation_key } => {
+        What::SubscriptionOpened { message, correlation_key }
+        | What::SubscriptionAnnounced { message, correlation_key } => {
             out.text("message", message).text("correlationKey", correlation_key)
         }
         What::MessagePublished { name, correlation_key, message_id } => {
             out.text("name", name).text("correlationKey", correlation_key);
             out.text_if("messageId", message_id.as_deref())
         }
+        What::MessageHandedOver { name } | What::MessageRejected { name } => out.text("name", name),
+        What::MessageSettled { accepted } => out.flag("accepted", *accepted),
         What::MessageCorrelated { name, element_id } => out.text("name", name).text("elementId", element_id),
         _ => out,
     };
@@ -122,9 +131,9 @@ fn write_other(what: &What, out: &mut Writer) {
         What::InstanceStarted { process_id, version, variables } => {
             write_process(process_id, *version, out).name("variables").variables(variables)
         }
-        What::InstanceCompleted { process_id, version } | What::InstanceCanceled { process_id, version } => {
-            write_process(process_id, *version, out)
-        }
+        What::InstanceCompleted { process_id, version }
+        | What::InstanceCanceled { process_id, version }
+        | What::DefinitionAdopted { process_id, version } => write_process(process_id, *version, out),
         What::ElementActivated { element_id }
         | What::ElementCompleted { element_id }
         | What::ElementTerminated { element_id }

@@ -69,10 +69,18 @@ async fn traces(world: &World, batch: &Batch) -> Result<[bool; 6], Failed> {
         records: batch.records.iter().map(|entry| entry.id.clone()).collect(),
         commands: batch.log.iter().map(|entry| entry.id).collect(),
         outbox: batch.outbox.iter().map(|entry| entry.id.clone()).collect(),
+        ..Needs::of(PARTITION)
     };
     let loaded = world.store.load(needs).await?;
     let slice = || Slice { after: None, limit: 100 };
-    let audit = AuditQuery { tenant: TENANT.into(), from: Some(batch.fence.new_position), until: None, slice: slice() };
+    let audit = AuditQuery {
+        tenant: TENANT.into(),
+        partition: PARTITION,
+        is_alone: false,
+        from: Some(batch.fence.new_position),
+        until: None,
+        slice: slice(),
+    };
     let uses = IdempotencyQuery { tenant: None, since: 0, now: 0, slice: slice() };
     Ok([
         loaded.commands.iter().any(|(_, known)| *known),
@@ -187,7 +195,7 @@ pub async fn known_commands_are_told(mut world: World) -> Result<(), Failed> {
     batch.log = (1..).zip(known).map(|(position, id)| LogEntry { id, ..log_entry(position) }).collect();
     world.commit(batch).await?;
     let asked: BTreeSet<[u8; 16]> = known.into_iter().chain([[1; 16]]).collect();
-    let loaded = world.store.load(Needs { commands: asked.clone(), ..Needs::default() }).await?;
+    let loaded = world.store.load(Needs { commands: asked.clone(), ..Needs::of(PARTITION) }).await?;
     let mut got = loaded.commands;
     got.sort_unstable();
     let want: Vec<([u8; 16], bool)> = asked.into_iter().map(|id| (id, id != [1; 16])).collect();

@@ -23,7 +23,7 @@ fn all() -> Slice {
 }
 
 /// Reads a list in pages of every size: the same items, `next` only where more follow.
-async fn paged<T: Clone + PartialEq + Debug, F: Future<Output = Result<Page<T>, StoreError>>>(
+pub(super) async fn paged<T: Clone + PartialEq + Debug, F: Future<Output = Result<Page<T>, StoreError>>>(
     ask: impl Fn(Slice) -> F,
 ) -> Result<Vec<T>, Failed> {
     let whole = ask(all()).await?;
@@ -63,7 +63,19 @@ pub async fn audit_is_read_by_position_and_tenant(mut world: World) -> Result<()
     world.turn(|batch| batch.audit = entries).await?;
     let ask = |from, until| {
         let store = &world.store;
-        async move { paged(|slice| store.audit(AuditQuery { tenant: TENANT.into(), from, until, slice })).await }
+        async move {
+            paged(|slice| {
+                store.audit(AuditQuery {
+                    tenant: TENANT.into(),
+                    partition: PARTITION,
+                    is_alone: false,
+                    from,
+                    until,
+                    slice,
+                })
+            })
+            .await
+        }
     };
     let whole = ask(None, None).await?;
     let first = AuditRow {
@@ -150,8 +162,8 @@ pub async fn instances_are_listed_the_newest_first(mut world: World) -> Result<(
     world
         .put([
             instance_row(9, ScopeState::Active, |own| own.started_at = 20),
-            instance_row(10, ScopeState::Terminating, |own| own.process_id = "Order".into()),
-            instance_row(2, ScopeState::Completed, |own| own.started_at = 21),
+            instance_row(10, ScopeState::Terminating, |own| (own.process_id, own.started_at) = ("Order".into(), 21)),
+            instance_row(2, ScopeState::Completed, |own| own.started_at = -1),
             instance_row(3, ScopeState::Canceled, |own| own.started_at = -1),
             instance_row(4, ScopeState::Active, |own| own.tenant = "other".into()),
             row(sub_scope(5, 9)),
@@ -166,7 +178,7 @@ pub async fn instances_are_listed_the_newest_first(mut world: World) -> Result<(
     let of_process = |query: &mut InstanceQuery| query.process_id = Some("Order".into());
     same("by process", instances(&world, of_process).await?, vec![10])?;
     let since = |at| move |query: &mut InstanceQuery| query.started_after = Some(at);
-    same("started after", instances(&world, since(20)).await?, vec![2])?;
+    same("started after", instances(&world, since(20)).await?, vec![10])?;
     same("started after", instances(&world, since(-2)).await?, vec![10, 9, 3, 2])?;
     let ended = row(Scope { state: ScopeState::Completed, ..root(9) });
     world.put([ended]).await?;
@@ -298,7 +310,7 @@ pub async fn jobs_and_incidents_are_listed(mut world: World) -> Result<(), Faile
 
 pub async fn messages_are_listed(mut world: World) -> Result<(), Failed> {
     let entries = messages::a_few(&mut world).await?;
-    let id = |position, n, sink: &str| OutboxId { position, n, sink: sink.into() };
+    let id = |position, n, sink: &str| OutboxId { partition: PARTITION, position, n, sink: sink.into() };
     let table = [
         (None, None, vec![id(9, 1, "a-b"), id(9, 1, "nats"), id(10, 2, "nats")]),
         (Some(OutboxState::Dead), None, vec![id(9, 1, "nats")]),
@@ -330,7 +342,14 @@ pub async fn malformed_cursors_are_empty_pages(mut world: World) -> Result<(), F
         let jobs = JobQuery { tenant: tenant(), job_type: None, state: None, instance: None, slice: slice() };
         let incidents = IncidentQuery { tenant: tenant(), instance: None, slice: slice() };
         let outbox = OutboxQuery { tenant: tenant(), state: None, id: None, slice: slice() };
-        let audit = AuditQuery { tenant: tenant(), from: None, until: None, slice: slice() };
+        let audit = AuditQuery {
+            tenant: tenant(),
+            partition: PARTITION,
+            is_alone: false,
+            from: None,
+            until: None,
+            slice: slice(),
+        };
         let sizes = [
             store.definitions(definitions).await?.items.len(),
             store.jobs(jobs).await?.items.len(),

@@ -20,7 +20,7 @@ const DAY_MS: i64 = 86_400_000;
 
 pub(super) fn entry(position: u64, n: u32, sink: &str, order_key: Key) -> OutboxEntry {
     OutboxEntry {
-        id: OutboxId { position, n, sink: sink.into() },
+        id: OutboxId { partition: PARTITION, position, n, sink: sink.into() },
         tenant: TENANT.into(),
         order_key,
         topic: "wf.instance.started".into(),
@@ -47,14 +47,14 @@ async fn claimed(world: &World, claim: Claim) -> Result<Vec<(u64, u32)>, Failed>
 }
 
 async fn mark(world: &World, owner: [u8; 16], ids: &[(u64, u32)], result: MarkResult) -> Result<(), Failed> {
-    let id = |(position, n)| OutboxId { position, n, sink: "nats".into() };
+    let id = |(position, n)| OutboxId { partition: PARTITION, position, n, sink: "nats".into() };
     let marks = ids.iter().map(|at| Mark { id: id(*at), owner, result: result.clone() }).collect();
     Ok(world.store.mark_outbox(marks).await?)
 }
 
 async fn stands(world: &World, position: u64, n: u32) -> Result<Option<OutboxRow>, Failed> {
-    let id = OutboxId { position, n, sink: "nats".into() };
-    let loaded = world.store.load(Needs { outbox: [id.clone()].into(), ..Needs::default() }).await?;
+    let id = OutboxId { partition: PARTITION, position, n, sink: "nats".into() };
+    let loaded = world.store.load(Needs { outbox: [id.clone()].into(), ..Needs::of(PARTITION) }).await?;
     let mut rows = loaded.outbox.into_iter();
     match (rows.next(), rows.next()) {
         (Some((got, row)), None) if got == id => Ok(row),
@@ -170,7 +170,7 @@ pub async fn an_operator_ships_again(mut world: World) -> Result<(), Failed> {
     mark(&world, ME, &[(1, 1)], MarkResult::Dead { error: "no".into() }).await?;
     mark(&world, ME, &[(2, 1)], MarkResult::Shipped { at: 1 }).await?;
     mark(&world, ME, &[(3, 1)], MarkResult::Retry { at: i64::MAX, error: "later".into() }).await?;
-    let id = |position| OutboxId { position, n: 1, sink: "nats".into() };
+    let id = |position| OutboxId { partition: PARTITION, position, n: 1, sink: "nats".into() };
     world.turn(|batch| batch.outbox_retries = vec![id(1), id(2), id(3)]).await?;
     let rows = world.store.claim_outbox(claim(1)).await?;
     let got: Vec<(Text, OutboxState, u32)> =

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use wf_idempotency::fingerprint::Fingerprint;
 use wf_idempotency::record::{Answer, Record, State};
 
-use crate::batch::{RecordEntry, RecordId};
+use crate::batch::{Claimed, RecordEntry, RecordId};
 use crate::conformance::samples::{KEY_MAX, ODD};
 use crate::conformance::world::*;
 use crate::load::Needs;
@@ -35,7 +35,7 @@ fn record(state: State) -> Record {
 
 /// What the turn and the bypass read of a key.
 async fn read(world: &World, id: &RecordId) -> Result<Option<Arc<Record>>, Failed> {
-    let needs = Needs { records: [id.clone()].into(), ..Needs::default() };
+    let needs = Needs { records: [id.clone()].into(), ..Needs::of(PARTITION) };
     let loaded = world.store.load(needs).await?;
     let direct = world.store.record(id.clone()).await?;
     same("one answer for the turn and beside it", loaded.records, vec![(id.clone(), direct.clone())])?;
@@ -116,6 +116,37 @@ pub async fn an_unfinished_record_is_finished_by_its_own_request(mut world: Worl
     same("the answer", read(&world, &done.id).await?, Some(done.record.clone()))?;
     same("never again", file(&mut world, &done).await?, "conflict")?;
     same("nor backwards", file(&mut world, &started).await?, "conflict")
+}
+
+/// Where several partitions answer one request: its key is claimed, its record finished by whoever has all parts.
+pub async fn a_key_is_claimed_once_and_finished_once(mut world: World) -> Result<(), Failed> {
+    if world.store.partitions().is_one() {
+        return Ok(());
+    }
+    let claim = |key: &str| filed(key, record(State::InProgress { owner: [1; 16], lease_until_ms: 0 }));
+    let first = claim("k");
+    same("claimed", world.store.claim_record(first.clone()).await?, Claimed::Fresh)?;
+    same("again, as its answer was lost", world.store.claim_record(first.clone()).await?, Claimed::Fresh)?;
+    same("it stands", read(&world, &first.id).await?, Some(first.record.clone()))?;
+    let of_another = RecordEntry {
+        record: Arc::new(Record { fingerprint: Fingerprint([7; 32]), ..(*first.record).clone() }),
+        ..first.clone()
+    };
+    let standing = Claimed::Standing(first.record.clone());
+    same("by another", world.store.claim_record(of_another.clone()).await?, standing)?;
+    same("finished by another", world.store.finish_record(of_another).await?, false)?;
+    let done = completed("k", 0, 100);
+    same("finished", world.store.finish_record(done.clone()).await?, true)?;
+    same("once", world.store.finish_record(done.clone()).await?, false)?;
+    same("the answer", read(&world, &done.id).await?, Some(done.record.clone()))?;
+    same("done", world.store.claim_record(first).await?, Claimed::Standing(done.record.clone()))?;
+    same("nothing to finish", world.store.finish_record(completed("other", 0, 100)).await?, false)?;
+    let late = RecordEntry {
+        record: Arc::new(Record { created_ms: 100, expires_ms: 200, ..(*claim("k").record).clone() }),
+        ..claim("k")
+    };
+    same("expired", world.store.claim_record(late.clone()).await?, Claimed::Fresh)?;
+    same("a turn sees it", file(&mut world, &completed("k", 150, 250)).await?, "conflict")
 }
 
 pub async fn tenants_share_no_keys(mut world: World) -> Result<(), Failed> {

@@ -376,7 +376,19 @@ fn follow_ups() -> Vec<Row> {
 
 fn small_tables() -> Vec<Row> {
     let lock = StartLock { tenant: "".into(), process_id: ODD.into(), correlation_key: "".into(), root: 0 };
-    vec![row(lock.clone()), row(StartLock { root: KEY_MAX, ..lock })]
+    let handover = Handover {
+        subscription: KEY_MAX,
+        message: 0,
+        root: KEY_MAX,
+        tenant: ODD.into(),
+        process_id: "".into(),
+        name: ODD.into(),
+        correlation_key: "".into(),
+        variables: vec![(ODD.into(), "1.10".into())],
+        expires_at: i64::MAX,
+    };
+    let other = Handover { root: 0, variables: vec![], expires_at: 0, ..handover.clone() };
+    vec![row(lock.clone()), row(StartLock { root: KEY_MAX, ..lock }), row(handover), row(other)]
 }
 
 fn unique_tables() -> Vec<Row> {

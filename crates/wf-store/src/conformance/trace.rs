@@ -1,4 +1,5 @@
 //! One request followed through all layers: single rows by what refers to them, and no other tenant's.
+//! Next: `partitions.rs`.
 
 use wf_core::ids;
 
@@ -59,9 +60,9 @@ pub async fn a_command_is_found_by_id_position_and_time(mut world: World) -> Res
         (TENANT, Which::Id(log[1].id), vec![2]),
         (TENANT, Which::Id(log[2].id), vec![]),
         ("other", Which::Id(log[2].id), vec![3]),
-        (TENANT, Which::Position(5), vec![5]),
-        (TENANT, Which::Position(3), vec![]),
-        (TENANT, Which::Position(KEY_MAX), vec![]),
+        (TENANT, at_position(5), vec![5]),
+        (TENANT, at_position(3), vec![]),
+        (TENANT, at_position(KEY_MAX), vec![]),
         (TENANT, at(9), vec![2, 4]),
         ("other", at(9), vec![3]),
         (TENANT, Which::At { time: 1000, verb: "deploy", limit: 9 }, vec![]),
@@ -70,7 +71,7 @@ pub async fn a_command_is_found_by_id_position_and_time(mut world: World) -> Res
         same(&format!("{which:?}"), ask(tenant, which).await?, want)?;
     }
     same("at most", ask(TENANT, at(1)).await?.len(), 1)?;
-    let found = world.store.logged(LoggedQuery { tenant: TENANT.into(), which: Which::Position(2) }).await?;
+    let found = world.store.logged(LoggedQuery { tenant: TENANT.into(), which: at_position(2) }).await?;
     let want = Logged {
         partition: PARTITION,
         position: 2,
@@ -80,6 +81,10 @@ pub async fn a_command_is_found_by_id_position_and_time(mut world: World) -> Res
         payload: log[1].payload.clone(),
     };
     same("a command", found, vec![want])
+}
+
+fn at_position(position: u64) -> Which {
+    Which::Position { partition: PARTITION, position }
 }
 
 fn about(position: u64, tenant: &str, root: u64) -> AuditEntry {
@@ -95,7 +100,8 @@ pub async fn a_trail_names_its_instance(mut world: World) -> Result<(), Failed> 
     let ask = |from, until, limit, passed_max| {
         let store = &world.store;
         async move {
-            let query = TrailQuery { tenant: TENANT.into(), instance: 7, from, until, limit, passed_max };
+            let query =
+                TrailQuery { tenant: TENANT.into(), partition: PARTITION, instance: 7, from, until, limit, passed_max };
             let trail = store.trail(query).await?;
             Ok::<_, Failed>((trail.rows.into_iter().map(|row| row.position).collect::<Vec<u64>>(), trail.next))
         }
@@ -124,7 +130,7 @@ pub async fn messages_are_found_by_position(mut world: World) -> Result<(), Fail
     let sent =
         vec![entry(2, 2, "hook", 3), entry(2, 1, "hook", 3), entry(2, 1, "bus", 3), entry(3, 1, "bus", 4), theirs];
     world.turn(|batch| batch.outbox = sent).await?;
-    let found = world.store.outbox_of(TENANT.into(), vec![1, 2, 4]).await?;
+    let found = world.store.outbox_of(TENANT.into(), PARTITION, vec![1, 2, 4]).await?;
     let ids: Vec<(u64, u32, &str)> =
         found.iter().map(|row| (row.entry.id.position, row.entry.id.n, &*row.entry.id.sink)).collect();
     same("messages", ids, vec![(2, 1, "bus"), (2, 1, "hook"), (2, 2, "hook")])?;

@@ -1,4 +1,4 @@
-//! What is counted: repeats under keys, and gauges. The last page of the suite.
+//! What is counted: repeats under keys, and gauges. Next: `trace.rs`.
 
 use wf_core::rows::{Job, JobState, Text};
 use wf_core::{Millis, ids};

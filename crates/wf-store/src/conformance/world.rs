@@ -65,13 +65,18 @@ pub struct World {
 
 impl World {
     pub async fn open(store: Arc<dyn Store>) -> Result<World, Failed> {
-        let opened = store.open(PARTITION).await?;
+        World::open_at(store, PARTITION).await
+    }
+
+    /// The owner of another partition of the same store.
+    pub async fn open_at(store: Arc<dyn Store>, partition: u16) -> Result<World, Failed> {
+        let opened = store.open(partition).await?;
         Ok(World { store, fence: opened.fence, head: opened.head, mirror: BTreeMap::new() })
     }
 
     /// Another owner of the same partition: this one is deposed.
     pub async fn take_over(&self) -> Result<World, Failed> {
-        let mut other = World::open(self.store.clone()).await?;
+        let mut other = World::open_at(self.store.clone(), self.fence.partition).await?;
         other.mirror = self.mirror.clone();
         Ok(other)
     }
@@ -83,7 +88,7 @@ impl World {
         Batch {
             fence: Fence { old_position, new_position, ..self.fence },
             head: Head { next_counter: self.head.next_counter + 1, ..self.head },
-            log: vec![log_entry(new_position)],
+            log: vec![log_entry_at(self.fence.partition, new_position)],
             ..Batch::default()
         }
     }
@@ -125,7 +130,7 @@ impl World {
     }
 
     pub async fn load(&self, core: impl IntoIterator<Item = Need>) -> Result<Loaded, Failed> {
-        Ok(self.store.load(Needs { core: core.into_iter().collect(), ..Needs::default() }).await?)
+        Ok(self.store.load(Needs { core: core.into_iter().collect(), ..Needs::of(self.fence.partition) }).await?)
     }
 
     /// The store holds these rows as the mirror does, or knows their absence.
@@ -195,6 +200,15 @@ pub fn log_entry(position: u64) -> LogEntry {
         verb: command.verb(),
         payload: command_to_json(&command),
         digest: u128::MAX - u128::from(position),
+    }
+}
+
+/// Ids of commands differ between partitions, as those of an engine do.
+pub fn log_entry_at(partition: u16, position: u64) -> LogEntry {
+    let entry = log_entry(position);
+    match partition {
+        PARTITION => entry,
+        _ => LogEntry { id: ids::hash16(&[&partition.to_le_bytes(), &position.to_le_bytes()]), ..entry },
     }
 }
 

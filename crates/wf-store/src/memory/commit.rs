@@ -9,8 +9,8 @@ use wf_core::{Millis, Row, RowId};
 use wf_idempotency::record::{Record, State as RecordState};
 
 use crate::batch::*;
-use crate::memory::State;
 use crate::memory::outbox::Shipment;
+use crate::memory::state::{State, Tables};
 use crate::outbox::OutboxState;
 use crate::store::CommitError;
 
@@ -21,7 +21,8 @@ impl State {
     pub(super) fn commit(&mut self, batch: &Batch) -> Result<(), CommitError> {
         self.check_fence(&batch.fence)?;
         self.check_inserts(batch)?;
-        batch.rows.iter().try_for_each(|change| self.check_row(change))?;
+        self.check_inboxes(batch)?;
+        batch.rows.iter().try_for_each(|change| self.check_row(batch, change))?;
         batch.records.iter().try_for_each(|entry| self.check_record(entry))?;
         self.apply(batch);
         Ok(())
@@ -41,11 +42,13 @@ impl State {
 
     /// Inserted rows must equal sent rows.
     fn check_inserts(&self, batch: &Batch) -> Result<(), CommitError> {
-        let place = |position| (position, batch.fence.partition);
+        let partition = batch.fence.partition;
+        let place = |position| (partition, position);
         let mut ids = BTreeSet::new();
         let mut places = BTreeSet::new();
         for entry in &batch.log {
-            let known = self.command_ids.contains(&entry.id) || self.log.contains_key(&place(entry.position));
+            let known =
+                self.command_ids.contains(&(partition, entry.id)) || self.log.contains_key(&place(entry.position));
             if known || !ids.insert(entry.id) || !places.insert(entry.position) {
                 return Err(conflict("a command is in the log"));
             }
@@ -68,11 +71,24 @@ impl State {
         }
     }
 
-    fn check_row(&self, change: &Change) -> Result<(), CommitError> {
-        match self.rows.contains_key(&change.id) == change.existed {
-            true => Ok(()),
-            false => Err(conflict(if change.existed { "a row is gone" } else { "a row is there already" })),
+    fn check_row(&self, batch: &Batch, change: &Change) -> Result<(), CommitError> {
+        let partition = batch.fence.partition;
+        if self.rows_of(partition).is_some_and(|rows| rows.contains_key(&change.id)) != change.existed {
+            return Err(conflict(if change.existed { "a row is gone" } else { "a row is there already" }));
         }
+        match &change.new {
+            Some(Row::Unique(_)) if self.elsewhere(partition, &change.id).next().is_some() => {
+                Err(conflict("the value is taken at another partition"))
+            }
+            Some(Row::MessageId(_)) if self.is_received_elsewhere(partition, &change.id, batch.head.last_time) => {
+                Err(conflict("the message was received at another partition"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn is_received_elsewhere(&self, partition: u16, id: &RowId, now: Millis) -> bool {
+        self.received_elsewhere(partition, id).is_some_and(|received| received.expires_at > now)
     }
 
     fn check_record(&self, entry: &RecordEntry) -> Result<(), CommitError> {
@@ -82,18 +98,37 @@ impl State {
         }
     }
 
+    pub(super) fn claim_record(&mut self, entry: RecordEntry) -> Claimed {
+        match self.records.get(&entry.id) {
+            Some(old) if !may_replace(&old.record, &entry.record) => Claimed::Standing(old.record.clone()),
+            _ => {
+                self.put_records(&[entry]);
+                Claimed::Fresh
+            }
+        }
+    }
+
+    pub(super) fn finish_record(&mut self, entry: RecordEntry) -> bool {
+        let is_claimed = self.records.get(&entry.id).is_some_and(|old| is_unfinished_own(&old.record, &entry.record));
+        if is_claimed {
+            self.put_records(&[entry]);
+        }
+        is_claimed
+    }
+
     fn apply(&mut self, batch: &Batch) {
         let partition = batch.fence.partition;
         if let Some(row) = self.partitions.get_mut(&partition) {
             row.position = batch.fence.new_position;
             row.head = batch.head;
+            batch.rows.iter().for_each(|change| row.tables.replace(&change.id, change.new.clone()));
         }
         for entry in &batch.log {
-            self.command_ids.insert(entry.id);
-            self.log.insert((entry.position, partition), entry.clone());
+            self.command_ids.insert((partition, entry.id));
+            self.log.insert((partition, entry.position), entry.clone());
         }
-        batch.rows.iter().for_each(|change| self.replace(&change.id, change.new.clone()));
-        self.audit.extend(batch.audit.iter().map(|entry| ((entry.position, partition), entry.clone())));
+        self.audit.extend(batch.audit.iter().map(|entry| ((partition, entry.position), entry.clone())));
+        self.apply_inboxes(batch);
         self.outbox.extend(batch.outbox.iter().map(|entry| (entry.id.clone(), Shipment::new(entry.clone()))));
         batch.outbox_retries.iter().for_each(|id| self.ship_again(id));
         self.put_records(&batch.records);
@@ -102,26 +137,6 @@ impl State {
 
     pub(super) fn put_records(&mut self, records: &[RecordEntry]) {
         self.records.extend(records.iter().map(|entry| (entry.id.clone(), entry.clone())));
-    }
-
-    /// Ranges follow the rows.
-    fn replace(&mut self, id: &RowId, new: Option<Row>) {
-        if let Some(old) = self.rows.remove(id) {
-            ranges::entries(&old, |range, sort| {
-                if let Some(entries) = self.ranges.get_mut(&range) {
-                    entries.remove(&sort);
-                    if entries.is_empty() {
-                        self.ranges.remove(&range);
-                    }
-                }
-            });
-        }
-        if let Some(new) = new {
-            ranges::entries(&new, |range, sort| {
-                self.ranges.entry(range).or_default().insert(sort);
-            });
-            self.rows.insert(id.clone(), new);
-        }
     }
 
     fn count(&mut self, counted: &Suppressed) {
@@ -149,13 +164,38 @@ impl State {
     }
 }
 
-/// A record gives way when it is expired, or when its own request finishes it: a completed one never changes.
-fn may_replace(old: &Record, new: &Record) -> bool {
-    let is_unfinished = matches!(old.state, RecordState::InProgress { .. } | RecordState::Started { .. });
-    let is_its_own = old.fingerprint == new.fingerprint && old.created_ms == new.created_ms;
-    old.expires_ms <= new.created_ms || (is_unfinished && is_its_own)
+impl Tables {
+    /// Ranges follow the rows.
+    fn replace(&mut self, id: &RowId, new: Option<Row>) {
+        if let Some(old) = self.rows.remove(id) {
+            ranges::entries(&old, |range, sort| {
+                if let Some(entries) = self.ranges.get_mut(&range) {
+                    entries.remove(&sort);
+                    if entries.is_empty() {
+                        self.ranges.remove(&range);
+                    }
+                }
+            });
+        }
+        if let Some(new) = new {
+            ranges::entries(&new, |range, sort| {
+                self.ranges.entry(range).or_default().insert(sort);
+            });
+            self.rows.insert(id.clone(), new);
+        }
+    }
 }
 
-fn conflict(what: &str) -> CommitError {
+/// A record gives way when it is expired, or when its own request finishes it: a completed one never changes.
+fn may_replace(old: &Record, new: &Record) -> bool {
+    old.expires_ms <= new.created_ms || is_unfinished_own(old, new)
+}
+
+fn is_unfinished_own(old: &Record, new: &Record) -> bool {
+    let is_unfinished = matches!(old.state, RecordState::InProgress { .. } | RecordState::Started { .. });
+    is_unfinished && old.fingerprint == new.fingerprint && old.created_ms == new.created_ms
+}
+
+pub(super) fn conflict(what: &str) -> CommitError {
     CommitError::Conflict(what.to_owned())
 }

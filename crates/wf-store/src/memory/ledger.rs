@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use wf_core::{Row, RowId};
+use wf_core::{Partitions, Row, RowId};
 
-use crate::batch::{AuditEntry, Fence};
+use crate::batch::AuditEntry;
 use crate::ledger::{Ledger, LogRow, Visit};
 use crate::memory::State;
 use crate::store::{Opened, StoreError};
@@ -33,12 +33,12 @@ impl Ledger for MemoryLedger {
         let partition = self.partition;
         self.read(|state| {
             let row = state.partitions.get(&partition).ok_or_else(|| StoreError("no such partition".to_owned()))?;
-            let (epoch, position) = (row.epoch, row.position);
-            Ok(Opened {
-                fence: Fence { partition, epoch, old_position: position, new_position: position },
-                head: row.head,
-            })
+            Ok(row.standing(partition))
         })
+    }
+
+    fn partitions(&mut self) -> Result<Partitions, StoreError> {
+        Ok(self.read(|state| state.numbers))
     }
 
     fn freeze(&mut self) -> Result<(), StoreError> {
@@ -63,21 +63,21 @@ impl Ledger for MemoryLedger {
         };
         let partition = self.partition;
         Ok(self.read(|state| {
-            let from_here = state.log.range((from, 0)..).filter(|((_, of), _)| *of == partition);
+            let from_here = state.log.range((partition, from)..=(partition, u64::MAX));
             from_here.take(limit).map(|(_, entry)| row(entry)).collect()
         }))
     }
 
     fn count_log(&mut self, from: u64) -> Result<u64, StoreError> {
         let partition = self.partition;
-        let here = |state: &State| state.log.range((from, 0)..).filter(|((_, of), _)| *of == partition).count();
+        let here = |state: &State| state.log.range((partition, from)..=(partition, u64::MAX)).count();
         Ok(self.read(here) as u64)
     }
 
     fn audit(&mut self, from: u64, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
         let partition = self.partition;
         Ok(self.read(|state| {
-            let from_here = state.audit.range((from, 0)..).filter(|((_, of), _)| *of == partition);
+            let from_here = state.audit.range((partition, from)..=(partition, u64::MAX));
             from_here.take(limit).map(|(_, entry)| entry.clone()).collect()
         }))
     }
@@ -85,12 +85,12 @@ impl Ledger for MemoryLedger {
     fn rows(&mut self, visit: &mut dyn FnMut(Row) -> Visit) -> Result<(), StoreError> {
         self.read(|state| {
             // Whether it was stopped or came to the end: nothing failed.
-            let _ = state.rows.values().cloned().try_for_each(visit);
+            let _ = state.rows_of(self.partition).into_iter().flatten().try_for_each(|(_, row)| visit(row.clone()));
         });
         Ok(())
     }
 
     fn row(&mut self, id: &RowId) -> Result<Option<Row>, StoreError> {
-        Ok(self.read(|state| state.rows.get(id).cloned()))
+        Ok(self.read(|state| state.rows_of(self.partition)?.get(id).cloned()))
     }
 }

@@ -1,21 +1,53 @@
 //! What a turn asks for, read at one moment. Known-absent is an answer. Next: `commit.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
+use wf_core::rows::{MessageId, Stored};
 use wf_core::{Need, RangeId, Row, RowId, SortKey, ranges};
 use wf_idempotency::record::Record;
 
 use crate::batch::RecordId;
 use crate::load::{Loaded, LoadedRange, Needs, RANGE_MAX};
-use crate::memory::State;
+use crate::memory::state::{State, Tables};
 
 impl State {
     pub(super) fn load(&self, needs: &Needs) -> Loaded {
+        let nothing = Tables::default();
+        // With one there is no other to look at.
+        let partition = if self.numbers.is_one() { self.numbers.first() } else { needs.partition };
+        let tables = self.partitions.get(&partition).map_or(&nothing, |partition| &partition.tables);
+        let (rows, ranges) = tables.load(&needs.core);
+        let of_here = |id: &[u8; 16]| (partition, *id);
+        let elsewhere = |id: &RowId| self.received_elsewhere(partition, id).cloned();
+        Loaded {
+            rows,
+            ranges,
+            records: needs.records.iter().map(|id| (id.clone(), self.record(id))).collect(),
+            commands: needs.commands.iter().map(|id| (*id, self.command_ids.contains(&of_here(id)))).collect(),
+            outbox: needs.outbox.iter().map(|id| (id.clone(), self.outbox_row(id))).collect(),
+            received_elsewhere: needs.received_elsewhere.iter().map(|id| (id.clone(), elsewhere(id))).collect(),
+        }
+    }
+
+    pub(super) fn record(&self, id: &RecordId) -> Option<Arc<Record>> {
+        self.records.get(id).map(|entry| entry.record.clone())
+    }
+
+    /// Of several that other partitions hold: the one that expires last.
+    pub(super) fn received_elsewhere<'a>(&'a self, partition: u16, id: &'a RowId) -> Option<&'a Arc<MessageId>> {
+        self.elsewhere(partition, id).filter_map(MessageId::unwrap).max_by_key(|row| row.expires_at)
+    }
+}
+
+type LoadedRows = Vec<(RowId, Option<Row>)>;
+
+impl Tables {
+    fn load(&self, needs: &BTreeSet<Need>) -> (LoadedRows, Vec<LoadedRange>) {
         let mut rows: BTreeMap<RowId, Option<Row>> = BTreeMap::new();
         let mut ranges = Vec::new();
-        for need in &needs.core {
+        for need in needs {
             match need {
                 Need::Row(id) => self.load_row(id.clone(), &mut rows),
                 Need::Process(key) => self.load_row(RowId::Definition(*key), &mut rows),
@@ -27,17 +59,7 @@ impl State {
                 }
             }
         }
-        Loaded {
-            rows: rows.into_iter().collect(),
-            ranges,
-            records: needs.records.iter().map(|id| (id.clone(), self.record(id))).collect(),
-            commands: needs.commands.iter().map(|id| (*id, self.command_ids.contains(id))).collect(),
-            outbox: needs.outbox.iter().map(|id| (id.clone(), self.outbox_row(id))).collect(),
-        }
-    }
-
-    pub(super) fn record(&self, id: &RecordId) -> Option<Arc<Record>> {
-        self.records.get(id).map(|entry| entry.record.clone())
+        (rows.into_iter().collect(), ranges)
     }
 
     fn load_row(&self, id: RowId, rows: &mut BTreeMap<RowId, Option<Row>>) {

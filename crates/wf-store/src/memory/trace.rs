@@ -28,8 +28,13 @@ impl Trace for MemoryStore {
         Box::pin(async move { Ok(self.state().trail(&query)) })
     }
 
-    fn outbox_of(&self, tenant: Text, positions: Vec<u64>) -> Later<'_, Result<Vec<OutboxRow>, StoreError>> {
-        Box::pin(async move { Ok(self.state().outbox_of(&tenant, &positions)) })
+    fn outbox_of(
+        &self,
+        tenant: Text,
+        partition: u16,
+        positions: Vec<u64>,
+    ) -> Later<'_, Result<Vec<OutboxRow>, StoreError>> {
+        Box::pin(async move { Ok(self.state().outbox_of(&tenant, partition, &positions)) })
     }
 
     fn repeats(&self, query: RepeatsQuery) -> Later<'_, Result<Repeats, StoreError>> {
@@ -58,15 +63,15 @@ impl State {
 
     fn logged(&self, query: &LoggedQuery) -> Vec<Logged> {
         let limit = if let Which::At { limit, .. } = query.which { limit } else { 1 };
-        let wanted = self.log.iter().filter(|((position, _), entry)| {
+        let wanted = self.log.iter().filter(|((partition, at), entry)| {
             entry.tenant == query.tenant
                 && match query.which {
                     Which::Id(id) => entry.id == id,
-                    Which::Position(wanted) => *position == wanted,
+                    Which::Position { partition: of, position } => (*at, *partition) == (position, of),
                     Which::At { time, verb, .. } => entry.time == time && entry.verb == verb,
                 }
         });
-        let shown = wanted.map(|((position, partition), entry)| Logged {
+        let shown = wanted.map(|((partition, position), entry)| Logged {
             partition: *partition,
             position: *position,
             id: entry.id,
@@ -80,8 +85,9 @@ impl State {
     fn trail(&self, query: &TrailQuery) -> Trail {
         let root = root_member(query.instance);
         let mut trail = Trail::default();
-        let range = self.audit.range((query.from, 0)..).take_while(|((position, _), _)| *position <= query.until);
-        for (passed, ((position, partition), entry)) in range.enumerate() {
+        let range = self.audit.range((query.partition, query.from)..);
+        let range = range.take_while(|(at, _)| **at <= (query.partition, query.until));
+        for (passed, ((partition, position), entry)) in range.enumerate() {
             let is_wanted = entry.tenant == query.tenant && entry.events.contains(&root);
             if passed == query.passed_max || (is_wanted && trail.rows.len() == query.limit) {
                 trail.next = Some(*position);
@@ -100,9 +106,12 @@ impl State {
         trail
     }
 
-    fn outbox_of(&self, tenant: &str, positions: &[u64]) -> Vec<OutboxRow> {
+    fn outbox_of(&self, tenant: &str, partition: u16, positions: &[u64]) -> Vec<OutboxRow> {
         let rows = self.outbox.values().map(|shipment| &shipment.row);
-        let wanted = rows.filter(|row| &*row.entry.tenant == tenant && positions.contains(&row.entry.id.position));
+        let wanted = rows.filter(|row| {
+            let id = &row.entry.id;
+            &*row.entry.tenant == tenant && id.partition == partition && positions.contains(&id.position)
+        });
         wanted.cloned().collect()
     }
 

@@ -14,12 +14,13 @@ use crate::output::{self, Failure};
 use super::Bench;
 use super::histogram::Histogram;
 use super::load::Random;
+use super::postgres::{self, Postgres};
 
 const SYNC_BYTES: usize = 16 << 10;
 const FILE_BYTES: u64 = 16 << 20;
 /// As many starts per transaction as clients would fill a turn with.
-const BATCH: u64 = 64;
-const MEASURE: Duration = Duration::from_secs(2);
+pub const BATCH: u64 = 64;
+pub const MEASURE: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Machine {
@@ -29,6 +30,8 @@ pub struct Machine {
     pub sqlite_starts: f64,
     /// Whole instances of one task: the rows of a start, then those of a completion.
     pub sqlite_whole: f64,
+    /// Where the server's store is one.
+    pub postgres: Option<Postgres>,
 }
 
 pub async fn measure(bench: &Bench) -> Result<Machine, Failure> {
@@ -37,7 +40,11 @@ pub async fn measure(bench: &Bench) -> Result<Machine, Failure> {
     let work = tokio::task::spawn_blocking(move || both(folder, full));
     let machine = work.await.map_err(Failure::work)?;
     bar.finish_and_clear();
-    machine
+    let mut machine = machine?;
+    if let Some(url) = bench.postgres() {
+        machine.postgres = Some(postgres::measure(url, bench.args.clients).await?);
+    }
+    Ok(machine)
 }
 
 fn both(folder: PathBuf, full: bool) -> Result<Machine, Failure> {
@@ -46,7 +53,7 @@ fn both(folder: PathBuf, full: bool) -> Result<Machine, Failure> {
     let sqlite_starts = inserts(&path, full, &START).map_err(Failure::work)?;
     let whole: Vec<&str> = START.iter().chain(&COMPLETION).copied().collect();
     let sqlite_whole = inserts(&path, full, &whole).map_err(Failure::work)?;
-    Ok(Machine { sync, sync_p99, sqlite_starts, sqlite_whole })
+    Ok(Machine { sync, sync_p99, sqlite_starts, sqlite_whole, postgres: None })
 }
 
 /// fdatasync of 16 KiB each, on a file that has all its blocks already.

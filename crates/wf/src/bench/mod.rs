@@ -2,10 +2,12 @@
 //! The figures of two machines cannot be compared; their ratios can. Read `scenarios.rs`, then `load.rs`, `http.rs`.
 
 pub mod bare;
+mod churn;
 mod histogram;
 mod http;
 mod load;
 mod machine;
+mod postgres;
 mod proofs;
 mod report;
 mod scenarios;
@@ -20,34 +22,63 @@ use crate::process::Node;
 use report::Report;
 
 pub async fn run(args: BenchArgs) -> Done {
-    let scenarios = scenarios::chosen(&args.only)?;
+    let mut scenarios = scenarios::chosen(&args.only)?;
     if args.server.is_some() && args.waiting.is_some() {
         return Err(Failure::usage("--waiting restarts the server, so it must be one that the bench starts"));
     }
+    if args.nodes > 1 && (args.server.is_some() || args.waiting.is_some() || !is_postgres(args.store.as_deref())) {
+        return Err(Failure::usage("--nodes wants --store postgres://…, and servers that the bench starts"));
+    }
     let bench = Bench::open(args)?;
+    if let Some(url) = bench.postgres()
+        && bench.args.server.is_none()
+        && postgres::is_used(url).await?
+    {
+        return Err(Failure::usage(
+            "--store names a database that somebody has worked on: the bench wants an empty one",
+        ));
+    }
     let mut report = Report { machine: machine::measure(&bench).await?, ..Report::default() };
     let server = bench.server().await?;
-    scenarios::prepare(server.url()).await?;
-    report.bare = Some(bare::measure(&bench, server.url()).await?);
-    for scenario in scenarios {
-        report.scenarios.push(scenarios::run(&bench, server.url(), scenario).await?);
+    let urls = server.urls();
+    scenarios::prepare(&urls[0]).await?;
+    report.bare = Some(bare::measure(&bench, &urls[0]).await?);
+    if let Some(total) = bench.args.churn {
+        report.churn = churn::measure(&bench, &urls, total).await?;
+        scenarios.clear();
     }
-    if let Server::Ours(node) = server {
-        let node = match bench.args.waiting {
-            None => node,
-            Some(count) => {
-                let (waiting, node) = waiting::measure(&bench, node, count).await?;
-                report.waiting = Some(waiting);
-                node
-            }
-        };
-        node.stop().await?;
-        report.proofs = Some(proofs::measure(&bench).await?);
+    for scenario in scenarios {
+        report.scenarios.push(scenarios::run(&bench, &urls, scenario).await?);
+    }
+    if let Server::Ours(nodes) = server {
+        finish(&bench, nodes, &mut report).await?;
     }
     output::print(&match bench.args.output {
         Output::Json => output::json(&report.to_json()),
         Output::Table => report.to_text(),
     })
+}
+
+/// What is measured on servers of our own alone: over a restart, and over the store that is left.
+async fn finish(bench: &Bench, mut nodes: Vec<Node>, report: &mut Report) -> Result<(), Failure> {
+    if let Some(count) = bench.args.waiting
+        && let Some(node) = nodes.pop()
+    {
+        let (waiting, node) = waiting::measure(bench, node, count).await?;
+        report.waiting = Some(waiting);
+        nodes.push(node);
+    }
+    for node in nodes {
+        node.stop().await?;
+    }
+    if bench.postgres().is_none() {
+        report.proofs = Some(proofs::measure(bench).await?);
+    }
+    Ok(())
+}
+
+fn is_postgres(store: Option<&str>) -> bool {
+    store.is_some_and(|store| store.starts_with("postgres"))
 }
 
 /// What all parts of one run share.
@@ -61,15 +92,15 @@ pub struct Bench {
 
 /// The server under load.
 enum Server {
-    Ours(Node),
+    Ours(Vec<Node>),
     Theirs(String),
 }
 
 impl Server {
-    fn url(&self) -> &str {
+    fn urls(&self) -> Vec<String> {
         match self {
-            Server::Ours(node) => &node.url,
-            Server::Theirs(url) => url,
+            Server::Ours(nodes) => nodes.iter().map(|node| node.url.clone()).collect(),
+            Server::Theirs(url) => vec![url.clone()],
         }
     }
 }
@@ -85,14 +116,30 @@ impl Bench {
         };
         std::fs::create_dir_all(&folder)?;
         // Only what is asked for here counts, not a wf.toml that happens to lie around.
-        std::fs::write(folder.join("wf.toml"), format!("[sqlite]\ndurability = \"{}\"\n", args.durability))?;
+        let mut config = format!("[sqlite]\ndurability = \"{}\"\n", args.durability);
+        if args.churn.is_some() {
+            config.push_str(&format!("[retention]\nfinished_ms = {}\n", churn::FINISHED_MS));
+            config.push_str("[idempotency]\nttl_ms = 10000\nsweep_ms = 1000\n");
+        }
+        std::fs::write(folder.join("wf.toml"), config)?;
         Ok(Bench { args, folder, _temporary: temporary })
+    }
+
+    /// The address of the database, where the store is one.
+    fn postgres(&self) -> Option<&str> {
+        self.args.store.as_deref().filter(|store| is_postgres(Some(store)))
     }
 
     async fn server(&self) -> Result<Server, Failure> {
         match &self.args.server {
             Some(url) => Ok(Server::Theirs(url.clone())),
-            None => Ok(Server::Ours(self.node().await?)),
+            None => {
+                let mut nodes = Vec::new();
+                for _ in 0..self.args.nodes {
+                    nodes.push(self.node().await?);
+                }
+                Ok(Server::Ours(nodes))
+            }
         }
     }
 

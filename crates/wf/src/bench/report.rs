@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 
 use crate::output;
 
+use super::churn::{self, Part};
 use super::load::Load;
 use super::machine::Machine;
+use super::postgres::Postgres;
 use super::proofs::Proofs;
 use super::scenarios::Scenario;
 use super::waiting::Waiting;
@@ -19,6 +21,7 @@ pub struct Report {
     pub scenarios: Vec<Measured>,
     pub waiting: Option<Waiting>,
     pub proofs: Option<Proofs>,
+    pub churn: Vec<Part>,
 }
 
 /// One scenario's result.
@@ -72,6 +75,9 @@ impl Report {
         if let Some(waiting) = &self.waiting {
             text.push_str(&format!("\n\nwaiting instances\n{}", output::table(&["", ""], waiting_rows(waiting))));
         }
+        if let Some((first, last)) = churn::summary(&self.churn) {
+            text.push_str(&format!("\n\nchurn\n{}", output::table(&["", ""], churn_rows(&self.churn, first, last))));
+        }
         if let Some(proofs) = &self.proofs {
             text.push_str(&format!("\n\nproofs\n{}", proofs.to_text()));
         }
@@ -99,14 +105,22 @@ impl Report {
         let bare = || self.bare.as_ref().map(Load::per_second);
         let (value, machine, of) = match measured.scenario {
             Scenario::OneClient => (ms(measured.p50), ms(self.machine.sync), "fdatasync"),
-            Scenario::Starts => (measured.per_second, self.machine.sqlite_starts, "SQLite alone"),
+            Scenario::Starts => (measured.per_second, self.store_alone().0, self.store_alone().2),
             Scenario::Whole | Scenario::WholeBatched => {
-                (measured.per_second, self.machine.sqlite_whole, "SQLite alone")
+                (measured.per_second, self.store_alone().1, self.store_alone().2)
             }
             Scenario::Duplicates | Scenario::Mix => (measured.per_second, bare()?, "bare axum"),
         };
         let ratio = value / machine;
         ratio.is_finite().then_some(Ratio { ratio, of })
+    }
+
+    /// Starts and whole instances whose rows the store takes by itself, and what it is.
+    fn store_alone(&self) -> (f64, f64, &'static str) {
+        match &self.machine.postgres {
+            Some(postgres) => (postgres.starts, postgres.whole, "PostgreSQL alone"),
+            None => (self.machine.sqlite_starts, self.machine.sqlite_whole, "SQLite alone"),
+        }
     }
 
     fn machine_rows(&self) -> Vec<Vec<String>> {
@@ -122,6 +136,9 @@ impl Report {
             "SQLite alone, rows of a whole instance, 64 per transaction".to_owned(),
             format!("{} instances/s", output::grouped(self.machine.sqlite_whole, 0)),
         ]);
+        if let Some(postgres) = &self.machine.postgres {
+            rows.extend(postgres_rows(postgres));
+        }
         if let Some(bare) = &self.bare {
             let rate = output::grouped(bare.per_second(), 0);
             let p50 = millis(bare.tally.latencies.quantile(0.5));
@@ -141,10 +158,12 @@ impl Report {
                 "fdatasyncP99Ms": ms(self.machine.sync_p99),
                 "sqliteStartsPerSecond": self.machine.sqlite_starts,
                 "sqliteWholePerSecond": self.machine.sqlite_whole,
+                "postgres": self.machine.postgres.as_ref().map(postgres_json),
                 "bareAxum": bare,
             },
             "scenarios": self.scenarios.iter().map(|measured| self.scenario_json(measured)).collect::<Vec<_>>(),
             "waiting": self.waiting.as_ref().map(waiting_json),
+            "churn": self.churn.iter().map(Part::to_json).collect::<Vec<_>>(),
             "proofs": self.proofs.as_ref().map(Proofs::to_json),
         })
     }
@@ -163,6 +182,23 @@ impl Report {
             "ofMachine": ratio,
         })
     }
+}
+
+fn postgres_rows(postgres: &Postgres) -> Vec<Vec<String>> {
+    let row = |name: &str, rate: f64, of: &str| vec![name.to_owned(), format!("{} {of}", output::grouped(rate, 0))];
+    vec![
+        row("PostgreSQL alone, commits of one row, as many connections as clients", postgres.commits, "commits/s"),
+        row("PostgreSQL alone, rows of a start by unnest, 64 per transaction", postgres.starts, "starts/s"),
+        row("PostgreSQL alone, rows of a whole instance, 64 per transaction", postgres.whole, "instances/s"),
+    ]
+}
+
+fn postgres_json(postgres: &Postgres) -> Value {
+    json!({
+        "commitsPerSecond": postgres.commits,
+        "startsPerSecond": postgres.starts,
+        "wholePerSecond": postgres.whole,
+    })
 }
 
 fn problem(measured: &Measured) -> String {
@@ -187,6 +223,21 @@ fn waiting_rows(waiting: &Waiting) -> Vec<Vec<String>> {
         ),
         row("ready again after", format!("{} ms", millis(waiting.restart))),
     ]
+}
+
+fn churn_rows(parts: &[Part], first: f64, last: f64) -> Vec<Vec<String>> {
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let mut rows = vec![
+        row("jobs finished", output::grouped(parts.last().map_or(0.0, |part| part.done as f64), 0)),
+        row("per second, first third", output::grouped(first, 0)),
+        row("per second, last third", format!("{} ({:.0} %)", output::grouped(last, 0), last / first * 100.0)),
+    ];
+    let sizes = parts.iter().filter_map(|part| part.jobs).map(|(bytes, _)| bytes);
+    if let (Some(least), Some(most)) = (sizes.clone().min(), sizes.max()) {
+        let (least, most) = (megabytes(Some(least)), megabytes(Some(most)));
+        rows.push(row("table of jobs with its indexes", format!("{least} to {most}")));
+    }
+    rows
 }
 
 fn waiting_json(waiting: &Waiting) -> Value {

@@ -78,8 +78,8 @@ pub async fn prepare(server: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-pub async fn run(bench: &Bench, server: &str, scenario: Scenario) -> Result<Measured, Failure> {
-    let address = address(server)?;
+pub async fn run(bench: &Bench, servers: &[String], scenario: Scenario) -> Result<Measured, Failure> {
+    let addresses = servers.iter().map(|server| address(server)).collect::<Result<Vec<_>, _>>()?;
     let clients = if scenario == Scenario::OneClient { 1 } else { bench.args.clients };
     let bar = output::progress(bench.args.seconds + 1, scenario.explained());
     let window = Window::of(bench.args.seconds);
@@ -95,7 +95,7 @@ pub async fn run(bench: &Bench, server: &str, scenario: Scenario) -> Result<Meas
         }
     });
     let load = load::run(clients, window, |index| {
-        let address = address.clone();
+        let address = addresses[index as usize % addresses.len()].clone();
         let seed = run_seed.wrapping_add(u64::from(index) << 32);
         async move {
             let client = Client::open(&address, seed, window).await?;

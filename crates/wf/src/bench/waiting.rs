@@ -24,12 +24,12 @@ pub struct Waiting {
 }
 
 pub async fn measure(bench: &Bench, node: Node, count: u64) -> Result<(Waiting, Node), Failure> {
-    let starts_before = scenarios::run(bench, &node.url, Scenario::Starts).await?;
+    let starts_before = scenarios::run(bench, std::slice::from_ref(&node.url), Scenario::Starts).await?;
     let began = Instant::now();
     make(bench, &node.url, count).await?;
     let made_per_second = count as f64 / began.elapsed().as_secs_f64();
     let resident_bytes = node.resident_bytes();
-    let starts_with = scenarios::run(bench, &node.url, Scenario::Starts).await?;
+    let starts_with = scenarios::run(bench, std::slice::from_ref(&node.url), Scenario::Starts).await?;
     node.stop().await?;
     let began = Instant::now();
     let node = bench.node().await?;

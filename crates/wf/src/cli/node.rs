@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::Output;
 
@@ -15,9 +15,17 @@ pub struct NodeArgs {
     /// Folder of the embedded store, made where missing [default: ./wf-data]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// sqlite: nothing else exists yet [default: sqlite]
-    #[arg(long)]
+    /// sqlite, or the postgres:// address of a database that several nodes share; a list of them, with commas between,
+    /// spreads tenants [default: sqlite]
+    #[arg(long, value_name = "STORE")]
     pub store: Option<String>,
+    /// Name among the nodes of a store; one that starts again under its name takes its partitions back at once [default:
+    /// a new one for each run]
+    #[arg(long, value_name = "NAME")]
+    pub node_name: Option<String>,
+    /// Where other nodes reach this one: http://HOST:PORT [default: the address that it listens on]
+    #[arg(long, value_name = "URL")]
+    pub advertise: Option<String>,
     /// Configuration [default: ./wf.toml where there is one]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -50,6 +58,50 @@ pub struct StoreArgs {
     /// How results are shown
     #[arg(long, value_enum, default_value_t)]
     pub output: Output,
+}
+
+#[derive(Args, Debug)]
+pub struct MigrateArgs {
+    /// postgres://…, or a list as the nodes are told it
+    #[arg(long, value_name = "URL")]
+    pub store: String,
+    /// Changes nothing; exit 1 where something is to be done
+    #[arg(long)]
+    pub check: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct TenantsArgs {
+    #[command(subcommand)]
+    pub command: TenantsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TenantsCommand {
+    /// Lists the databases, and who lives in each
+    List {
+        #[command(flatten)]
+        all: AllArgs,
+        /// How results are shown
+        #[arg(long, value_enum, default_value_t)]
+        output: Output,
+    },
+    /// Says where a tenant lives that has not worked yet; without this it settles where the fewest are
+    Settle {
+        tenant: String,
+        /// HOST:PORT/DATABASE, as `wf tenants list` shows it
+        #[arg(long, value_name = "ADDRESS")]
+        on: String,
+        #[command(flatten)]
+        all: AllArgs,
+    },
+}
+
+#[derive(Args, Debug)]
+pub struct AllArgs {
+    /// The databases, as the nodes are told them: postgres://…,postgres://…
+    #[arg(long, value_name = "URLS")]
+    pub store: String,
 }
 
 #[derive(Args, Debug)]

@@ -6,12 +6,25 @@ use clap::{Args, Subcommand};
 
 use super::Remote;
 
-/// What is looked at: a folder, or a server's store.
+/// Which part of a store is proven.
+#[derive(Args, Debug)]
+pub struct Proven {
+    /// Of a store with several: this partition alone [default: all of them]
+    #[arg(long, value_name = "N", conflicts_with = "data", value_parser = clap::value_parser!(u16).range(1..))]
+    pub partition: Option<u16>,
+    #[command(flatten)]
+    pub source: Source,
+}
+
+/// What is looked at: a folder, a database, or a server's store.
 #[derive(Args, Debug)]
 pub struct Source {
     /// A data folder, read beside the server that may run on it [default: the server at --server reads its own]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
+    /// A PostgreSQL database, read beside the nodes that may run on it
+    #[arg(long, value_name = "URL", conflicts_with = "data")]
+    pub store: Option<String>,
     #[command(flatten)]
     pub remote: Remote,
 }
@@ -25,13 +38,13 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "POSITION")]
     pub to: Option<u64>,
     #[command(flatten)]
-    pub source: Source,
+    pub proven: Proven,
 }
 
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
     #[command(flatten)]
-    pub source: Source,
+    pub proven: Proven,
 }
 
 #[derive(Args, Debug)]
@@ -51,7 +64,7 @@ pub enum AuditCommand {
 #[derive(Args, Debug)]
 pub struct AuditVerifyArgs {
     #[command(flatten)]
-    pub source: Source,
+    pub proven: Proven,
 }
 
 #[derive(Args, Debug)]

@@ -7,6 +7,7 @@ mod explain;
 mod instances;
 mod jobs;
 mod messages;
+mod nodes;
 mod outbox;
 pub mod picture;
 mod worker;
@@ -31,6 +32,7 @@ pub async fn run(command: Command) -> Done {
         Command::Message(args) => messages::publish(args).await,
         Command::Incidents(args) => messages::incidents(args).await,
         Command::Resolve(args) => messages::resolve(args).await,
+        Command::Nodes(args) => nodes::list(args).await,
         Command::Outbox(args) => match args.command {
             Some(OutboxCommand::Retry(retry)) => outbox::retry(retry).await,
             None => outbox::list(args.state, args.list).await,
@@ -50,6 +52,8 @@ pub async fn run(command: Command) -> Done {
         },
         Command::Dev(_)
         | Command::Server(_)
+        | Command::Migrate(_)
+        | Command::Tenants(_)
         | Command::Backup(_)
         | Command::Restore(_)
         | Command::Demo(_)

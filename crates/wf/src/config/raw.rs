@@ -153,6 +153,15 @@ impl Section<'_> {
         })
     }
 
+    /// One text or a list of them, as they are.
+    pub fn lines(&mut self, key: &'static str) -> Option<Vec<String>> {
+        self.take(key, "a text or a list of texts", |value| match value {
+            Value::String(text) => Some(vec![text.clone()]),
+            Value::Array(items) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
+            _ => None,
+        })
+    }
+
     pub fn number(&mut self, key: &'static str, range: std::ops::RangeInclusive<i64>) -> Option<i64> {
         let number = self.take(key, "a whole number", Value::as_integer)?;
         if range.contains(&number) {

@@ -2,13 +2,11 @@
 //! a receiver that keeps ids takes a repeated export for what it is.
 //! Next: `archive.rs`.
 
-use std::path::Path;
-
 use serde::Serialize;
 use wf_api::audit::{self, EventOut};
-use wf_store::{AuditEntry, AuditRow, parse_event_id};
+use wf_store::{AuditEntry, AuditRow, Ledger, parse_event_id};
 
-use super::ledger_of;
+use super::local::Local;
 use crate::cli::AuditExportArgs;
 use crate::commands::connect;
 use crate::output::{self, Done, Failure};
@@ -23,23 +21,32 @@ struct Line {
 }
 
 pub async fn export(args: AuditExportArgs) -> Done {
-    let from = args.from.as_deref().map(place).transpose()?.unwrap_or((0, 1));
-    match &args.source.data {
-        Some(dir) => export_folder(dir, from),
+    let from = args.from.as_deref().map(place).transpose()?.unwrap_or((1, 0, 1));
+    match Local::of(&args.source) {
+        Some(local) => export_here(&local, from),
         None => export_server(&args).await,
     }
 }
 
-fn place(text: &str) -> Result<(u64, u32), Failure> {
-    let parsed = parse_event_id(text).map(|(_, position, n)| (position, n));
-    parsed.ok_or_else(|| Failure::usage(format!("{text:?} is not an event id such as ev-1-42")))
+/// A partition, a position there, an event's number.
+type Place = (u16, u64, u32);
+
+fn place(text: &str) -> Result<Place, Failure> {
+    parse_event_id(text).ok_or_else(|| Failure::usage(format!("{text:?} is not an event id such as ev-1-42")))
 }
 
-/// All tenants, each line with its own.
-fn export_folder(dir: &Path, from: (u64, u32)) -> Done {
-    let mut ledger = ledger_of(dir)?;
+/// All tenants, each line with its own; partition by partition.
+fn export_here(local: &Local<'_>, from: Place) -> Done {
+    let partitions = local.partitions()?.into_iter().filter(|partition| *partition >= from.0);
+    for partition in partitions {
+        export_partition(&mut *local.ledger(partition)?, from)?;
+    }
+    Ok(())
+}
+
+fn export_partition(ledger: &mut dyn Ledger, from: Place) -> Done {
     let partition = ledger.standing().map_err(Failure::work)?.fence.partition;
-    let mut next = from.0;
+    let mut next = if from.0 == partition { from.1 } else { 0 };
     loop {
         let page = ledger.audit(next, PAGE_ROWS).map_err(Failure::work)?;
         let is_last = page.len() < PAGE_ROWS;
@@ -57,12 +64,12 @@ fn export_folder(dir: &Path, from: (u64, u32)) -> Done {
     }
 }
 
-fn write_lines(partition: u16, entry: AuditEntry, from: (u64, u32), out: &mut String) -> Result<(), Failure> {
+fn write_lines(partition: u16, entry: AuditEntry, from: Place, out: &mut String) -> Result<(), Failure> {
     let (position, tenant) = (entry.position, entry.tenant.to_string());
     let row = AuditRow { partition, position, time: entry.time, actor: entry.actor, events: entry.events };
     let events = audit::events_of(&row, None);
     let events = events.ok_or_else(|| Failure::work(format!("the audit row at {position} cannot be read")))?;
-    for event in events.into_iter().filter(|event| (event.position, event.n) >= from) {
+    for event in events.into_iter().filter(|event| event.place() >= from) {
         let line = Line { event: event.event, tenant: tenant.clone() };
         out.push_str(&serde_json::to_string(&line).map_err(Failure::work)?);
         out.push('\n');

@@ -1,13 +1,12 @@
-//! Proofs for anybody who does not want to believe: over a data folder, read beside a running server or without one, or by
+//! Proofs for anybody who does not want to believe: over a store, read beside a running server or without one, or by
 //! a server over its own store. Here the two ways meet; what is proven stands in `wf_engine::proof`, how it looks in `show.rs`.
 //! Next: `show.rs`, `scratch.rs`, then `export.rs` and `archive.rs`, which read the same.
 
 mod archive;
 mod export;
+mod local;
 mod scratch;
 mod show;
-
-use std::path::Path;
 
 use indicatif::ProgressBar;
 use wf_api::proofs::{AuditProofOut, ProofLine, ReplayOut, TablesOut};
@@ -15,12 +14,15 @@ use wf_engine::proof::{self, Progress, ProofError, Range, Tell};
 use wf_server::{Scratch, ScratchStore};
 use wf_store::{Ledger, Visit};
 
-use crate::cli::{AuditVerifyArgs, Output, ReplayArgs, Source, VerifyArgs};
+use crate::cli::{AuditVerifyArgs, Output, Proven, ReplayArgs, Source, VerifyArgs};
 use crate::commands::connect;
 use crate::output::{self, Done, Failure};
 
+use local::Local;
+
 pub use archive::archive;
 pub use export::export;
+pub use local::ledger_of;
 pub use scratch::FolderScratch;
 
 /// `wf debug replay`
@@ -29,54 +31,51 @@ pub async fn replay(args: ReplayArgs) -> Done {
         return Err(Failure::usage("--from lies behind --to: nothing would be compared"));
     }
     let range = Range { from: args.from.unwrap_or(0), to: args.to.unwrap_or(u64::MAX), ..Range::default() };
-    let line = match &args.source.data {
-        Some(dir) => replay_here(dir, range).await?,
-        None => {
-            let query = [("from", args.from), ("to", args.to)];
-            let query = query.into_iter().filter_map(|(name, position)| Some((name, position?.to_string())));
-            remote(&args.source, "replay", &query.collect::<Vec<_>>(), "commands").await?
+    if let Some(local) = Local::of(&args.proven.source) {
+        let mut reports = Vec::new();
+        for partition in partitions_of(&local, &args.proven)? {
+            reports.push((partition, replay_here(&local, partition, range).await?));
         }
-    };
-    show::report(args.source.remote.output, &line)
+        return show::all(args.proven.source.remote.output, &reports);
+    }
+    let query = [("from", args.from), ("to", args.to)];
+    let query = query.into_iter().filter_map(|(name, position)| Some((name, position?.to_string())));
+    of_server(&args.proven, "replay", &query.collect::<Vec<_>>(), "commands").await
 }
 
 /// `wf debug verify`
 pub async fn verify(args: VerifyArgs) -> Done {
-    let line = match &args.source.data {
-        Some(dir) => local(dir, "rows", |mut ledger, tell| {
-            Ok(ProofLine::Tables(TablesOut::from(&proof::verify_tables(&mut *ledger, tell)?)))
-        })?,
-        None => remote(&args.source, "tables", &[], "rows").await?,
+    let Some(local) = Local::of(&args.proven.source) else {
+        return of_server(&args.proven, "tables", &[], "rows").await;
     };
-    show::report(args.source.remote.output, &line)
+    here(&args.proven, &local, "rows", |ledger, tell| {
+        Ok(ProofLine::Tables(TablesOut::from(&proof::verify_tables(ledger, tell)?)))
+    })
 }
 
 /// `wf audit verify`
 pub async fn verify_audit(args: AuditVerifyArgs) -> Done {
-    let line = match &args.source.data {
-        Some(dir) => local(dir, "commands", |mut ledger, tell| {
-            Ok(ProofLine::Audit(AuditProofOut::from(&proof::verify_audit(&mut *ledger, tell)?)))
-        })?,
-        None => remote(&args.source, "audit", &[], "commands").await?,
+    let Some(local) = Local::of(&args.proven.source) else {
+        return of_server(&args.proven, "audit", &[], "commands").await;
     };
-    show::report(args.source.remote.output, &line)
+    here(&args.proven, &local, "commands", |ledger, tell| {
+        Ok(ProofLine::Audit(AuditProofOut::from(&proof::verify_audit(ledger, tell)?)))
+    })
 }
 
-/// The folder may belong to a server that runs.
-async fn replay_here(dir: &Path, range: Range) -> Result<ProofLine, Failure> {
-    let mut ledger = ledger_of(dir)?;
+/// The store may belong to a server that runs.
+async fn replay_here(local: &Local<'_>, partition: u16, range: Range) -> Result<ProofLine, Failure> {
+    let mut ledger = local.ledger(partition)?;
     let first = ledger.log_begin().map_err(Failure::work)?.unwrap_or(0);
-    let ScratchStore { store, guard: _guard } =
-        FolderScratch::of(dir).open(range.from.max(first)).map_err(Failure::work)?;
+    let ScratchStore { store, guard: _guard } = local.scratch().open(range.from.max(first)).map_err(Failure::work)?;
     let bar = output::progress(0, "commands");
     let report = proof::replay(ledger, &*store, range, &mut telling(&bar)).await;
     bar.finish_and_clear();
     Ok(ProofLine::Replay(ReplayOut::from(&report.map_err(Failure::work)?)))
 }
 
-pub fn ledger_of(dir: &Path) -> Result<Box<dyn Ledger>, Failure> {
-    let ledger = wf_store_sqlite::read_only(dir).map_err(|error| Failure::work(format!("failed to {error}")))?;
-    Ok(Box::new(ledger))
+fn partitions_of(local: &Local<'_>, proven: &Proven) -> Result<Vec<u16>, Failure> {
+    proven.partition.map_or_else(|| local.partitions(), |partition| Ok(vec![partition]))
 }
 
 fn telling(bar: &ProgressBar) -> impl FnMut(Progress) -> Visit {
@@ -86,16 +85,44 @@ fn telling(bar: &ProgressBar) -> impl FnMut(Progress) -> Visit {
     }
 }
 
-fn local(
-    dir: &Path,
+/// One partition after the other.
+fn here(
+    proven: &Proven,
+    local: &Local<'_>,
     what: &str,
-    prove: impl FnOnce(Box<dyn Ledger>, Tell<'_>) -> Result<ProofLine, ProofError>,
-) -> Result<ProofLine, Failure> {
-    let ledger = ledger_of(dir)?;
-    let bar = output::progress(0, what);
-    let line = prove(ledger, &mut telling(&bar));
-    bar.finish_and_clear();
-    line.map_err(Failure::work)
+    prove: impl Fn(&mut dyn Ledger, Tell<'_>) -> Result<ProofLine, ProofError>,
+) -> Done {
+    let mut reports = Vec::new();
+    for partition in partitions_of(local, proven)? {
+        let mut ledger = local.ledger(partition)?;
+        let bar = output::progress(0, what);
+        let line = prove(&mut *ledger, &mut telling(&bar));
+        bar.finish_and_clear();
+        reports.push((partition, line.map_err(Failure::work)?));
+    }
+    show::all(proven.source.remote.output, &reports)
+}
+
+/// One partition after the other, each a proof of its own.
+async fn of_server(proven: &Proven, kind: &str, query: &[(&str, String)], what: &str) -> Done {
+    let (source, output) = (&proven.source, proven.source.remote.output);
+    let partitions = match proven.partition {
+        Some(partition) => vec![partition],
+        None => partitions(source).await?,
+    };
+    let mut reports = Vec::with_capacity(partitions.len());
+    for partition in partitions {
+        let mut query = query.to_vec();
+        query.push(("partition", partition.to_string()));
+        reports.push((partition, remote(source, kind, &query, what).await?));
+    }
+    show::all(output, &reports)
+}
+
+/// Which partitions the store has.
+async fn partitions(source: &Source) -> Result<Vec<u16>, Failure> {
+    let nodes = connect(&source.remote)?.nodes().await?;
+    Ok(nodes.partitions.iter().map(|row| row.partition).collect())
 }
 
 async fn remote(source: &Source, kind: &str, query: &[(&str, String)], what: &str) -> Result<ProofLine, Failure> {

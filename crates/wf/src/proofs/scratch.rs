@@ -12,19 +12,25 @@ const FOLDER: &str = "checkpoints";
 
 /// Scratch stores for the replay of one data folder.
 pub struct FolderScratch {
-    data: PathBuf,
+    /// Where checkpoints may lie.
+    data: Option<PathBuf>,
 }
 
 impl FolderScratch {
     pub fn of(data: &Path) -> FolderScratch {
-        FolderScratch { data: data.to_owned() }
+        FolderScratch { data: Some(data.to_owned()) }
+    }
+
+    pub fn without_checkpoints() -> FolderScratch {
+        FolderScratch { data: None }
     }
 }
 
 impl Scratch for FolderScratch {
     fn open(&self, before: u64) -> Result<ScratchStore, String> {
         let dir = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
-        if let Some(checkpoint) = latest_before(&self.data, before) {
+        let checkpoint = self.data.as_ref().and_then(|data| latest_before(data, before));
+        if let Some(checkpoint) = checkpoint {
             let copied = std::fs::copy(&checkpoint, dir.path().join(STORE_FILE));
             copied.map_err(|error| format!("copy {}: {error}", checkpoint.display()))?;
         }

@@ -7,13 +7,55 @@ use super::ends;
 use crate::cli::Output;
 use crate::output::{self, Done, Failure};
 
-pub fn report(output: Output, line: &ProofLine) -> Done {
+/// Of a store with one partition as of nothing else.
+pub fn all(output: Output, reports: &[(u16, ProofLine)]) -> Done {
+    match reports {
+        [(_, line)] => report(output, line),
+        _ => several(output, reports),
+    }
+}
+
+fn report(output: Output, line: &ProofLine) -> Done {
     match line {
         ProofLine::Replay(report) => ends(output, report, &replay(report), report.identical),
         ProofLine::Tables(report) => ends(output, report, &tables(report), report.agree),
         ProofLine::Audit(report) => ends(output, report, &audit(report), report.complete),
         ProofLine::Failed(reason) => Err(Failure::work(reason)),
         ProofLine::Progress(_) => Err(Failure::work("the proof has no end")),
+    }
+}
+
+/// Of several partitions; all must hold.
+fn several(output: Output, reports: &[(u16, ProofLine)]) -> Done {
+    #[derive(serde::Serialize)]
+    struct OfPartition<'a> {
+        partition: u16,
+        #[serde(flatten)]
+        report: &'a ProofLine,
+    }
+    let json: Vec<OfPartition<'_>> =
+        reports.iter().map(|(partition, report)| OfPartition { partition: *partition, report }).collect();
+    let text = reports.iter().map(|(partition, line)| format!("partition {partition}: {}", words(line)));
+    let holds = reports.iter().all(|(_, line)| holds(line));
+    ends(output, &json, &text.collect::<Vec<_>>().join("\n"), holds)
+}
+
+fn words(line: &ProofLine) -> String {
+    match line {
+        ProofLine::Replay(report) => replay(report),
+        ProofLine::Tables(report) => tables(report),
+        ProofLine::Audit(report) => audit(report),
+        ProofLine::Failed(reason) => reason.clone(),
+        ProofLine::Progress(_) => "the proof has no end".to_owned(),
+    }
+}
+
+fn holds(line: &ProofLine) -> bool {
+    match line {
+        ProofLine::Replay(report) => report.identical,
+        ProofLine::Tables(report) => report.agree,
+        ProofLine::Audit(report) => report.complete,
+        ProofLine::Failed(_) | ProofLine::Progress(_) => false,
     }
 }
 

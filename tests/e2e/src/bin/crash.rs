@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use e2e::crash::counts::Counts;
 use e2e::crash::{Broken, Plan, live};
 use e2e::locked;
+use e2e::node::Setup;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// At once: the load and the nodes share the machine.
@@ -17,12 +18,12 @@ const DEATHS_OF_A_LIFE: u64 = 60;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let Some((minutes, seed)) = read(&args) else {
-        eprintln!("usage: crash --minutes M [--seed S]");
+    let Some((minutes, seed, is_postgres)) = read(&args) else {
+        eprintln!("usage: crash --minutes M [--seed S] [--store sqlite|postgres]");
         return ExitCode::from(2);
     };
     let counts = Counts::default();
-    let broken = soak(Duration::from_secs(60 * minutes), seed, &counts);
+    let broken = soak(Duration::from_secs(60 * minutes), seed, is_postgres, &counts);
     println!("{}", counts.table());
     let figure = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     println!(
@@ -35,21 +36,22 @@ fn main() -> ExitCode {
     if broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn read(args: &[String]) -> Option<(u64, u64)> {
-    let (mut minutes, mut seed) = (None, 1);
+fn read(args: &[String]) -> Option<(u64, u64, bool)> {
+    let (mut minutes, mut seed, mut is_postgres) = (None, 1, false);
     for pair in args.chunks(2) {
         let [name, figure] = pair else { return None };
         match &**name {
             "--minutes" => minutes = Some(figure.parse().ok()?),
             "--seed" => seed = figure.parse().ok()?,
+            "--store" if figure == "sqlite" || figure == "postgres" => is_postgres = figure == "postgres",
             _ => return None,
         }
     }
-    Some((minutes?, seed))
+    Some((minutes?, seed, is_postgres))
 }
 
 /// Lives have seeds from `seed` on; every second one has a broker beside the webhook.
-fn soak(time: Duration, seed: u64, counts: &Counts) -> Vec<Broken> {
+fn soak(time: Duration, seed: u64, is_postgres: bool, counts: &Counts) -> Vec<Broken> {
     let (end, next) = (Instant::now() + time, AtomicU64::new(seed));
     let (broken, is_over) = (Mutex::new(Vec::new()), AtomicBool::new(false));
     let bar = progress(time);
@@ -60,7 +62,9 @@ fn soak(time: Duration, seed: u64, counts: &Counts) -> Vec<Broken> {
                     while Instant::now() < end && !is_over.load(Ordering::Relaxed) {
                         let seed = next.fetch_add(1, Ordering::Relaxed);
                         let with_nats = seed.is_multiple_of(2);
-                        let plan = Plan { seed, deaths: DEATHS_OF_A_LIFE, with_nats, power: None, end: Some(end) };
+                        let store = if is_postgres { Setup::postgres() } else { Setup::new() };
+                        let plan =
+                            Plan { store, seed, deaths: DEATHS_OF_A_LIFE, with_nats, power: None, end: Some(end) };
                         if let Err(found) = live(&plan, counts) {
                             is_over.store(true, Ordering::Relaxed);
                             locked(&broken).push(found);

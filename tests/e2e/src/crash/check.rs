@@ -2,13 +2,12 @@
 //! Each checker returns what is wrong; none of them knows how often the process died.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use rusqlite::Connection;
 use serde_json::Value;
 
 use crate::api::{Api, text};
-use crate::database::{self, audit_gaps, chain_breaks};
+use crate::database::{AuditRow, Database, audit_gaps, chain_breaks};
 use crate::nats::Nats;
 use crate::node::{Setup, run, wf};
 use crate::receiver::Receiver;
@@ -37,21 +36,25 @@ pub fn instances(api: &Api, world: &World) {
     }
 }
 
-/// After the last stop.
-pub fn all(setup: &Setup, world: &World, receiver: &Receiver, nats: Option<&Nats>) -> Vec<String> {
+/// What a node may say as an error while its database is out of reach, and at no other time.
+const OUTAGE: [&str; 4] =
+    ["a turn was not committed", "failed to load", "failed to take the partition", "failed to look for due work"];
+
+/// After the last stop. `had_outage`: a node may have said that it could not reach its database.
+pub fn all(setup: &Setup, world: &World, receiver: &Receiver, nats: Option<&Nats>, had_outage: bool) -> Vec<String> {
     let database = setup.database();
-    let events = Events::read(&database::open(&database));
+    let events = Events::read(&database);
     let mut faults = whole(&database);
     faults.extend(once(world, &events));
-    faults.extend(commands(&database::open(&database), world));
+    faults.extend(commands(&database, world));
     faults.extend(provider(world));
     faults.extend(leases(&events));
     faults.extend(webhook(receiver, &events));
     faults.extend(nats.into_iter().flat_map(|nats| broker(nats, &events)));
     faults.extend(proofs(setup));
-    let errors = setup.log();
-    faults
-        .extend(errors.lines().filter(|line| line.contains(" ERROR ") || line.contains("panicked")).map(str::to_owned));
+    let is_outage = |line: &str| had_outage && OUTAGE.iter().any(|said| line.contains(said));
+    let is_error = |line: &&str| line.contains("panicked") || line.contains(" ERROR ") && !is_outage(line);
+    faults.extend(setup.log().lines().filter(is_error).map(str::to_owned));
     faults
 }
 
@@ -68,33 +71,38 @@ pub fn after_loss(setup: &Setup) -> std::io::Result<Vec<String>> {
     let has_tables = connection.table_exists(None, "audit_log");
     drop(connection);
     Ok(match has_tables {
-        Ok(true) => whole(&copy),
+        Ok(true) => whole(&Database::File(copy)),
         Ok(false) => Vec::new(),
         Err(error) => vec![error.to_string()],
     })
 }
 
-/// The file itself, the audit's positions and its chain, and that nothing is half shipped.
-pub fn whole(database: &Path) -> Vec<String> {
-    let connection = database::open(database);
-    let mut faults =
-        rows(&connection, "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'");
+/// The file itself; of each partition the audit's positions and its chain, and that nothing stands in one log only.
+pub fn whole(database: &Database) -> Vec<String> {
+    let mut faults = match database {
+        Database::File(_) => {
+            rows(database, "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'")
+        }
+        Database::Server(_) => Vec::new(),
+    };
     faults.extend(audit_gaps(database).iter().map(|gap| format!("a gap in the audit: {gap}")));
-    faults.extend(chain_breaks(database).iter().map(|position| format!("the audit's chain breaks at {position}")));
+    faults.extend(chain_breaks(database).iter().map(|id| format!("the audit's chain breaks at {id}")));
     // Each command has its audit, and the last of both is the one that the fence names.
-    let unequal = "SELECT 'in one log only: ' || position FROM (SELECT position FROM command_log EXCEPT SELECT position \
-        FROM audit_log UNION ALL SELECT position FROM (SELECT position FROM audit_log EXCEPT SELECT position FROM command_log))";
-    faults.extend(rows(&connection, unequal));
-    let behind = "SELECT 'the partition stands at ' || last_position || ', its log at ' || max(position) FROM partition, \
-        command_log GROUP BY partition.id HAVING last_position <> max(position)";
-    faults.extend(rows(&connection, behind));
+    for (one, other) in [("command_log", "audit_log"), ("audit_log", "command_log")] {
+        let only = format!("SELECT partition, position FROM {one} EXCEPT SELECT partition, position FROM {other}");
+        faults.extend(rows(database, &only).iter().map(|position| format!("in {one} only: {position}")));
+    }
+    let behind = "SELECT p.id, p.last_position, max(l.position) FROM partition p JOIN command_log l ON l.partition = p.id \
+        GROUP BY p.id, p.last_position HAVING p.last_position <> max(l.position)";
+    faults.extend(rows(database, behind).iter().map(|found| format!("partition, its position, its log's: {found}")));
     faults
 }
 
-fn rows(connection: &Connection, sql: &str) -> Vec<String> {
-    let read =
-        |sql| -> rusqlite::Result<Vec<String>> { connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect() };
-    read(sql).unwrap_or_else(|error| vec![format!("{error} in {sql}")])
+fn rows(database: &Database, sql: &str) -> Vec<String> {
+    match database.try_rows(sql) {
+        Ok(rows) => rows.iter().map(|row| row.join(" ")).collect(),
+        Err(error) => vec![format!("{error} in {sql}")],
+    }
 }
 
 /// The audit, event by event, in its order.
@@ -110,22 +118,29 @@ struct Event {
 }
 
 impl Events {
-    fn read(connection: &Connection) -> Events {
-        let sql = "SELECT 'ev-' || a.partition || '-' || a.position || iif(e.key = 0, '', '-' || (e.key + 1)), \
-            e.value ->> 'type', coalesce(e.value ->> 'resource', ''), coalesce(e.value ->> 'root', ''), a.time, \
-            e.value -> 'payload' FROM audit_log a, json_each(a.events) e ORDER BY a.position, e.key";
-        let mut query = connection.prepare(sql).expect("the audit");
-        let events = query.query_map([], |row| {
-            let payload: String = row.get(5)?;
-            let payload = serde_json::from_str(&payload).unwrap_or_default();
-            let [id, kind, resource, root] = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?];
-            Ok(Event { id, kind, resource, root, time: row.get(4)?, payload })
-        });
-        Events(events.expect("the audit").map(|event| event.expect("an event")).collect())
+    fn read(database: &Database) -> Events {
+        let of_row = |row: AuditRow| row.events().into_iter().map(move |(id, event)| Event::of(id, row.time, event));
+        Events(database.audit().into_iter().flat_map(of_row).collect())
     }
 
     fn published(&self) -> impl Iterator<Item = &Event> {
         self.0.iter().filter(|event| PUBLISHED.contains(&&*event.kind) || event.kind == "incident.created")
+    }
+}
+
+impl Event {
+    fn of(id: String, time: i64, mut event: Value) -> Event {
+        let [kind, resource, root] = ["type", "resource", "root"].map(|name| plain(&event[name]));
+        Event { id, kind, resource, root, time, payload: event["payload"].take() }
+    }
+}
+
+/// Keys are numbers or texts, whoever wrote them.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 
@@ -167,12 +182,12 @@ fn once(world: &World, events: &Events) -> Vec<String> {
 }
 
 /// No update is lost and none ran twice: as many commands as clients asked for.
-fn commands(connection: &Connection, world: &World) -> Vec<String> {
-    let orders = locked(&world.orders).len() as u64;
-    let table = [("start-instance", orders), ("set-variables", STEPS * orders), ("deploy", 1)];
-    let count = "SELECT count(*) FROM command_log WHERE verb = ?1";
-    let found = |verb: &str| connection.query_row(count, [verb], |row| row.get::<_, i64>(0)).unwrap_or(-1);
-    let wrong = table.iter().filter(|(verb, wanted)| found(verb) != *wanted as i64);
+fn commands(database: &Database, world: &World) -> Vec<String> {
+    let orders = locked(&world.orders).len();
+    let table = [("start-instance", orders), ("set-variables", STEPS as usize * orders), ("deploy", 1)];
+    let verbs = database.texts("SELECT verb FROM command_log");
+    let found = |verb: &str| verbs.iter().filter(|known| *known == verb).count();
+    let wrong = table.iter().filter(|(verb, wanted)| found(verb) != *wanted);
     wrong.map(|(verb, wanted)| format!("{verb} ran {} times instead of {wanted}", found(verb))).collect()
 }
 
@@ -181,7 +196,7 @@ fn proofs(setup: &Setup) -> Vec<String> {
     let commands: [&[&str]; 2] = [&["debug", "replay"], &["audit", "verify"]];
     let mut faults = Vec::new();
     for command in commands {
-        let ended = run(wf().args(command).arg("--data").arg(setup.data()));
+        let ended = run(wf().args(command).args(setup.store_words()));
         if !ended.status.success() {
             faults.push(format!("wf {}: {ended:?}", command.join(" ")));
         }

@@ -31,11 +31,11 @@ pub struct Handles<'scope> {
 pub fn spawn<'scope, 'a: 'scope>(scope: &'scope Scope<'scope, '_>, world: &'scope World<'a>) -> Handles<'scope> {
     let random = |n: u64| Random::new(world.seed ^ (n << 32));
     let customers = (1..=CUSTOMERS).map(|n| {
-        let client = Client { world, name: format!("c{n}"), random: random(n) };
+        let client = Client { world, name: format!("c{n}"), random: random(n), kept: Vec::new() };
         scope.spawn(move || customer(client))
     });
     let workers = (1..=WORKERS).map(|n| {
-        let client = Client { world, name: format!("w{n}"), random: random(100 + n) };
+        let client = Client { world, name: format!("w{n}"), random: random(100 + n), kept: Vec::new() };
         scope.spawn(move || worker(client))
     });
     Handles { customers: customers.collect(), workers: workers.collect() }
@@ -60,6 +60,8 @@ struct Client<'w, 'a> {
     world: &'w World<'a>,
     name: String,
     random: Random,
+    /// Jobs of an earlier poll, of another partition perhaps, that are finished together with the next ones.
+    kept: Vec<Value>,
 }
 
 impl Client<'_, '_> {
@@ -192,6 +194,10 @@ fn round(client: &mut Client, poll: u64, held_too_long: &mut Vec<Value>) -> Opti
         if !jobs.is_empty() {
             break jobs;
         }
+        let kept = std::mem::take(&mut client.kept);
+        if !kept.is_empty() {
+            many_at_once(client, &kept)?;
+        }
         // The same key: an earlier request of this poll may be on its way, and what it takes belongs to it.
         pause();
     };
@@ -206,7 +212,14 @@ fn round(client: &mut Client, poll: u64, held_too_long: &mut Vec<Value>) -> Opti
     }
     match jobs_max {
         1 => jobs.iter().try_for_each(|job| one_by_one(client, job)),
-        _ => many_at_once(client, &jobs),
+        _ if client.kept.is_empty() && client.random.one_in(2) => {
+            client.kept = jobs;
+            Some(())
+        }
+        _ => {
+            let both = [std::mem::take(&mut client.kept), jobs].concat();
+            many_at_once(client, &both)
+        }
     }
 }
 
@@ -254,7 +267,11 @@ fn one_by_one(client: &mut Client, job: &Value) -> Option<()> {
 fn many_at_once(client: &mut Client, jobs: &[Value]) -> Option<()> {
     let done = |job: &Value| json!({"key": job["key"], "lease": job["lease"], "variables": charge(client, job)});
     let body = json!({"worker": client.name, "jobs": jobs.iter().map(done).collect::<Vec<_>>()});
-    let key = if client.random.one_in(2) { format!("batch-{}", text(&jobs[0]["lease"])) } else { String::new() };
+    let key = if client.random.one_in(2) {
+        format!("batch-{}-{}", text(&jobs[0]["key"]), text(&jobs[0]["lease"]))
+    } else {
+        String::new()
+    };
     let answer = client.post("/api/v1/jobs/complete", &key, &body)?;
     let answer = client.expect(answer, &[200], "complete many")?;
     let results = answer.json()["results"].as_array().cloned().unwrap_or_default();

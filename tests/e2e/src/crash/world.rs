@@ -1,4 +1,4 @@
-//! What clients know of the node, and what they were told: the same request until there is a definite answer, sometimes
+//! What clients know of the nodes, and what they were told: the same request until there is a definite answer, sometimes
 //! sent twice at once, sometimes given up after sending. Two definite answers under one key must be equal, byte for byte.
 //! It does not know what is asked. Next: `clients.rs`.
 
@@ -32,14 +32,19 @@ pub struct Order {
     pub variables: BTreeMap<String, Value>,
 }
 
+/// Far above what anything takes that a test waits for.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
 pub struct World<'a> {
     pub counts: &'a Counts,
     pub seed: u64,
     pub provider: Provider,
     /// Instance → what the provider calls its charge.
     pub receipts: Mutex<BTreeMap<String, Value>>,
-    node: Mutex<Option<(Api, usize)>>,
-    answers: Mutex<u64>,
+    /// Those that listen, and where each of them is going to die.
+    nodes: Mutex<Vec<(Api, usize)>>,
+    /// Definite ones, and the others.
+    answers: Mutex<(u64, u64)>,
     answered: Condvar,
     phase: Mutex<Phase>,
     faults: Mutex<Vec<String>>,
@@ -59,7 +64,7 @@ impl<'a> World<'a> {
             seed,
             provider: Provider::start(),
             receipts: Mutex::default(),
-            node: Mutex::default(),
+            nodes: Mutex::default(),
             answers: Mutex::default(),
             answered: Condvar::new(),
             phase: Mutex::new(Phase::Load),
@@ -73,11 +78,17 @@ impl<'a> World<'a> {
 
     /// A node listens there; `place` is where it is going to die.
     pub fn meet(&self, api: &Api, place: usize) {
-        *locked(&self.node) = Some((api.clone(), place));
+        locked(&self.nodes).push((api.clone(), place));
     }
 
-    pub fn part(&self) {
-        *locked(&self.node) = None;
+    pub fn part(&self, api: &Api) {
+        locked(&self.nodes).retain(|(known, _)| known.address != api.address);
+    }
+
+    /// Any of them.
+    fn a_node(&self, random: &mut Random) -> Option<(Api, usize)> {
+        let nodes = locked(&self.nodes);
+        nodes.get(random.below(nodes.len() as u64) as usize).cloned()
     }
 
     pub fn enter(&self, phase: Phase) {
@@ -104,18 +115,35 @@ impl<'a> World<'a> {
 
     /// How many of so many answers are still to come; `None` when they are there. Looks up after this time.
     pub fn wait_for_answers(&self, more: u64, time: Duration) -> Option<u64> {
-        let answers = locked(&self.answers);
-        let goal = *answers + more;
-        let waited = self.answered.wait_timeout_while(answers, time, |answers| *answers < goal);
-        let (answers, _) = waited.unwrap_or_else(std::sync::PoisonError::into_inner);
-        Some(goal.saturating_sub(*answers)).filter(|left| *left > 0)
+        self.wait_for(|(answers, _)| answers, more, time)
+    }
+
+    /// The load comes through: so many definite answers more.
+    pub fn goes_on(&self, more: u64) -> Result<(), String> {
+        self.wait_for(|(answers, _)| answers, more, WAIT_MAX)
+            .map_or(Ok(()), |left| Err(format!("{left} of {more} answers did not come")))
+    }
+
+    /// Somebody heard that nothing is known or nothing was done, so many times more.
+    pub fn is_refused(&self, more: u64) -> Result<(), String> {
+        self.wait_for(|(_, refusals)| refusals, more, WAIT_MAX)
+            .map_or(Ok(()), |_| Err("nobody was refused anything".to_owned()))
+    }
+
+    fn wait_for(&self, count: impl Fn((u64, u64)) -> u64, more: u64, time: Duration) -> Option<u64> {
+        let counted = locked(&self.answers);
+        let goal = count(*counted) + more;
+        let is_waiting = |counted: &mut (u64, u64)| count(*counted) < goal && !self.has_faults();
+        let waited = self.answered.wait_timeout_while(counted, time, is_waiting);
+        let (counted, _) = waited.unwrap_or_else(std::sync::PoisonError::into_inner);
+        Some(goal.saturating_sub(count(*counted))).filter(|left| *left > 0)
     }
 
     /// As a good client does: the same request until there is a definite answer. `None`: it is over.
     pub fn insist(&self, random: &mut Random, call: impl Fn(&Api) -> Call) -> Option<Answer> {
         let mut cut_off_at = None;
         while self.phase() < Phase::Over {
-            let Some((api, place)) = locked(&self.node).clone() else {
+            let Some((api, place)) = self.a_node(random) else {
                 pause();
                 continue;
             };
@@ -150,10 +178,11 @@ impl<'a> World<'a> {
                     self.compare(call, &answer);
                     definite = definite.or(Some(answer));
                 }
-                Ok(_) => (),
+                Ok(_) => self.refused(),
                 Err(_) => {
                     self.counts.cut_off(place);
                     *cut = Some(place);
+                    self.refused();
                 }
             }
         }
@@ -166,7 +195,12 @@ impl<'a> World<'a> {
             self.counts.repeated();
             cut_off_at.into_iter().for_each(|place| self.counts.replayed(place));
         }
-        *locked(&self.answers) += 1;
+        locked(&self.answers).0 += 1;
+        self.answered.notify_all();
+    }
+
+    fn refused(&self) {
+        locked(&self.answers).1 += 1;
         self.answered.notify_all();
     }
 
@@ -194,5 +228,8 @@ pub const PASSING: &str = "passing-";
 
 /// The others mean: the same again.
 fn is_definite(answer: &Answer) -> bool {
-    answer.status != 503 && !answer.text().contains("idempotency-in-progress")
+    let text = answer.text();
+    // Also of an item of a batch without a key, whose partition was out of reach.
+    let says_again = ["\"code\":\"unavailable\"", "\"code\":\"outcome-unknown\"", "idempotency-in-progress"];
+    answer.status != 503 && !says_again.iter().any(|code| text.contains(code))
 }

@@ -1,5 +1,6 @@
 //! An engine over a memory store with a test clock, and a driver that asks it things. Next: `stage.rs`, `whole.rs`.
 
+pub mod across;
 pub mod book;
 pub mod stage;
 pub mod whole;

@@ -159,6 +159,18 @@ impl Store for Stage {
         })
     }
 
+    fn partitions(&self) -> wf_core::Partitions {
+        self.inner.partitions()
+    }
+
+    fn inbox(&self, partition: u16, limit: usize) -> Later<'_, Result<Vec<Sent>, StoreError>> {
+        self.inner.inbox(partition, limit)
+    }
+
+    fn undelivered(&self, source: u16, positions: Vec<u64>) -> Later<'_, Result<Vec<u64>, StoreError>> {
+        self.inner.undelivered(source, positions)
+    }
+
     fn check_fence(&self, fence: Fence) -> Later<'_, Result<(), CommitError>> {
         self.inner.check_fence(fence)
     }
@@ -271,8 +283,13 @@ impl Trace for Stage {
         self.inner.trail(query)
     }
 
-    fn outbox_of(&self, tenant: Text, positions: Vec<u64>) -> Later<'_, Result<Vec<OutboxRow>, StoreError>> {
-        self.inner.outbox_of(tenant, positions)
+    fn outbox_of(
+        &self,
+        tenant: Text,
+        partition: u16,
+        positions: Vec<u64>,
+    ) -> Later<'_, Result<Vec<OutboxRow>, StoreError>> {
+        self.inner.outbox_of(tenant, partition, positions)
     }
 
     fn repeats(&self, query: RepeatsQuery) -> Later<'_, Result<Repeats, StoreError>> {

@@ -34,20 +34,25 @@ struct Event {
 }
 
 pub async fn check(store: &MemoryStore) -> Left {
-    let opened = store.open(1).await.unwrap();
-    let audit = audit_of(store).await;
-    let log = store.log();
+    check_of(store, 1).await
+}
+
+/// One partition of several.
+pub async fn check_of(store: &MemoryStore, partition: u16) -> Left {
+    let opened = store.open(partition).await.unwrap();
+    let audit = audit_of(store, partition).await;
+    let log = store.log_of(partition);
     positions_have_no_gap(&log);
     assert_eq!(log.last().map_or(0, |entry| entry.position), opened.fence.old_position, "the head's position");
-    proofs_hold(store, &opened.head).await;
+    proofs_hold(store, partition, &opened.head).await;
     let written: Vec<u64> = audit.keys().copied().collect();
     let executed: Vec<u64> = log.iter().map(|entry| entry.position).collect();
     assert_eq!(written, executed, "one audit row per command (L6.1)");
-    outbox_matches(store, &audit).await;
+    outbox_matches(store, partition, &audit).await;
     let events = events_of(&audit);
     leases_never_overlap(&events);
     Left {
-        rows: store.rows(),
+        rows: store.rows_of(partition),
         head: opened.head,
         position: opened.fence.old_position,
         log: log.iter().map(|entry| (entry.position, entry.verb)).collect(),
@@ -55,11 +60,14 @@ pub async fn check(store: &MemoryStore) -> Left {
     }
 }
 
-async fn audit_of(store: &MemoryStore) -> BTreeMap<u64, AuditRow> {
+async fn audit_of(store: &MemoryStore, partition: u16) -> BTreeMap<u64, AuditRow> {
     let mut all = BTreeMap::new();
     for tenant in TENANTS {
         let slice = Slice { after: None, limit: usize::MAX - 1 };
-        let page = store.audit(AuditQuery { tenant: tenant.into(), from: None, until: None, slice }).await.unwrap();
+        let page = store
+            .audit(AuditQuery { tenant: tenant.into(), partition, is_alone: true, from: None, until: None, slice })
+            .await
+            .unwrap();
         for row in page.items {
             assert!(all.insert(row.position, row).is_none(), "one audit row per position");
         }
@@ -89,24 +97,24 @@ pub fn go_on(_: Progress) -> Visit {
 }
 
 /// L2.3 and L6.2: the tables, the log executed again and the audit's chain all say the same.
-async fn proofs_hold(store: &MemoryStore, head: &Head) {
-    let mut ledger = store.ledger(1).await.unwrap();
+async fn proofs_hold(store: &MemoryStore, partition: u16, head: &Head) {
+    let mut ledger = store.ledger(partition).await.unwrap();
     let tables = verify_tables(&mut *ledger, &mut go_on).unwrap();
     assert!(tables.agrees(), "the digest is not the sum over the tables: {tables:?}");
     let audit = verify_audit(&mut *ledger, &mut go_on).unwrap();
     assert_eq!(audit.fault, None, "the audit");
-    let scratch = MemoryStore::new();
+    let scratch = MemoryStore::with_partitions(store.partitions());
     // Mostly in memory, or nearly all of it in the scratch store.
-    let rows_max = if store.rows().len().is_multiple_of(2) { 3 } else { usize::MAX };
+    let rows_max = if store.rows_of(partition).len().is_multiple_of(2) { 3 } else { usize::MAX };
     let range = Range { rows_max, ..Range::default() };
     let replayed = replay(ledger, &scratch, range, &mut go_on).await.unwrap();
     assert!(replayed.is_identical(), "the replay: {replayed:#?}");
-    let keys = store.rows().into_iter().filter_map(|row| match row {
+    let keys = store.rows_of(partition).into_iter().filter_map(|row| match row {
         Row::Job(job) => Some(job.key),
         Row::Scope(scope) => Some(scope.key),
         _ => None,
     });
-    keys.for_each(|key| assert!(key < ids::key(1, head.next_counter), "a key that was never given"));
+    keys.for_each(|key| assert!(key < ids::key(partition, head.next_counter), "a key that was never given"));
 }
 
 fn events_of(audit: &BTreeMap<u64, AuditRow>) -> Vec<(u64, String, String)> {
@@ -116,7 +124,7 @@ fn events_of(audit: &BTreeMap<u64, AuditRow>) -> Vec<(u64, String, String)> {
 }
 
 /// L5.1: a message for every published event, and none besides.
-async fn outbox_matches(store: &MemoryStore, audit: &BTreeMap<u64, AuditRow>) {
+async fn outbox_matches(store: &MemoryStore, partition: u16, audit: &BTreeMap<u64, AuditRow>) {
     const PUBLISHED: [&str; 5] =
         ["instance.started", "instance.completed", "instance.canceled", "job.completed", "incident.created"];
     let mut wanted = BTreeSet::new();
@@ -124,7 +132,7 @@ async fn outbox_matches(store: &MemoryStore, audit: &BTreeMap<u64, AuditRow>) {
         let events: Vec<Event> = serde_json::from_str(&row.events).unwrap();
         for (n, event) in (1..).zip(events) {
             if PUBLISHED.contains(&&*event.r#type) {
-                wanted.insert((row.position, n, event_id(1, row.position, n)));
+                wanted.insert((row.position, n, event_id(partition, row.position, n)));
             }
         }
     }
@@ -132,7 +140,8 @@ async fn outbox_matches(store: &MemoryStore, audit: &BTreeMap<u64, AuditRow>) {
     for tenant in TENANTS {
         let slice = Slice { after: None, limit: usize::MAX - 1 };
         let query = OutboxQuery { tenant: tenant.into(), state: None, id: None, slice };
-        for row in store.outbox(query).await.unwrap().items {
+        let all = store.outbox(query).await.unwrap().items;
+        for row in all.into_iter().filter(|row| row.entry.id.partition == partition) {
             found.insert((row.entry.id.position, row.entry.id.n, row.entry.event_id.to_string()));
         }
     }
