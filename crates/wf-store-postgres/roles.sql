@@ -6,7 +6,8 @@
 --     CREATE ROLE onceflow_node LOGIN PASSWORD '...' IN ROLE onceflow_app;
 --
 -- A node then reads and writes, but cannot change or take away a line of the logs, switch their triggers off, or change the
--- schema: time partitions are made and dropped for it by functions that run with the owner's rights.
+-- schema: time partitions are made for it, and those of answers dropped, by functions that run with the owner's rights.
+-- Weeks of the logs are dropped by `wf log archive` and `wf audit archive`, which want the owner's own.
 
 DO $$
 BEGIN
@@ -28,6 +29,7 @@ REVOKE UPDATE, DELETE ON onceflow.meta FROM onceflow_app;
 REVOKE DELETE ON onceflow.partition, onceflow.database FROM onceflow_app;
 REVOKE UPDATE, DELETE ON onceflow.tenant FROM onceflow_app;
 REVOKE UPDATE, DELETE ON onceflow.command_log, onceflow.audit_log FROM onceflow_app;
+REVOKE INSERT, UPDATE, DELETE ON onceflow.archived FROM onceflow_app;
 -- Time partitions are reached through their parent alone.
 DO $$
 DECLARE

@@ -1,3 +1,21 @@
+CREATE OR REPLACE FUNCTION onceflow.archivable_weeks(log text, until_ms bigint)
+ RETURNS SETOF bigint
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+BEGIN
+    RETURN QUERY
+    SELECT w.week
+    FROM pg_inherits AS i
+         JOIN pg_class AS c ON c.oid = i.inhrelid
+         CROSS JOIN LATERAL (SELECT substring(c.relname from '_w([0-9]+)$')::bigint AS week) AS w
+    WHERE i.inhparent = format('onceflow.%I', log)::regclass
+      AND (w.week + 1) * 604800000 <= least(until_ms, onceflow.clock_ms() - 86400000)
+    ORDER BY 1;
+END
+$function$;
+
 CREATE OR REPLACE FUNCTION onceflow.clock_ms()
  RETURNS bigint
  LANGUAGE sql
@@ -29,6 +47,37 @@ BEGIN
 EXCEPTION
     WHEN lock_not_available OR undefined_table OR deadlock_detected THEN
         RETURN 0;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION onceflow.drop_weeks(log text, until_week bigint, partitions smallint[], positions bigint[], chains bytea[])
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '500ms'
+ SET enable_seqscan TO 'off'
+AS $function$
+DECLARE
+    dropped bigint := 0;
+    week    bigint;
+    part    text;
+BEGIN
+    EXECUTE format('LOCK TABLE ONLY onceflow.%I IN ACCESS EXCLUSIVE MODE', log);
+    INSERT INTO onceflow.archived AS a (log, partition, position, chain)
+    SELECT log, unnest(partitions), unnest(positions), unnest(chains)
+    ON CONFLICT ON CONSTRAINT archived_pkey DO UPDATE SET position = excluded.position, chain = excluded.chain
+    WHERE a.position < excluded.position;
+    FOR week IN SELECT onceflow.archivable_weeks(log, until_week * 604800000) LOOP
+        part := log || '_w' || week;
+        EXECUTE format('ALTER TABLE onceflow.%I DETACH PARTITION onceflow.%I', log, part);
+        EXECUTE format('INSERT INTO onceflow.%I SELECT w.* FROM onceflow.partition AS p CROSS JOIN LATERAL ('
+                       'SELECT * FROM onceflow.%I AS w WHERE w.partition = p.id AND w.position > coalesce(('
+                       'SELECT a.position FROM onceflow.archived AS a WHERE a.log = $1 AND a.partition = p.id), 0)) AS w',
+                       log, part) USING log;
+        EXECUTE format('DROP TABLE onceflow.%I', part);
+        dropped := dropped + 1;
+    END LOOP;
+    RETURN dropped;
 END
 $function$;
 
@@ -131,6 +180,13 @@ CREATE TABLE onceflow.api_idempotency (
     lease_until bigint,
     since bigint
 ) WITH (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
+
+CREATE TABLE onceflow.archived (
+    log text COLLATE "C" NOT NULL,
+    partition smallint NOT NULL,
+    "position" bigint NOT NULL,
+    chain bytea NOT NULL
+);
 
 CREATE TABLE onceflow.audit_log (
     partition smallint NOT NULL,
@@ -464,6 +520,8 @@ CREATE TABLE onceflow.command_log_default PARTITION OF onceflow.command_log DEFA
 CREATE TABLE onceflow.idempotency_answer_default PARTITION OF onceflow.idempotency_answer DEFAULT;
 
 ALTER TABLE onceflow.api_idempotency ADD CONSTRAINT api_idempotency_pkey PRIMARY KEY (tenant, key);
+
+ALTER TABLE onceflow.archived ADD CONSTRAINT archived_pkey PRIMARY KEY (log, partition);
 
 ALTER TABLE onceflow.audit_log ADD CONSTRAINT audit_log_pkey PRIMARY KEY (partition, "position", "time");
 

@@ -107,6 +107,9 @@ pub struct AuditProofOut {
     pub chain: String,
     /// Where the command log begins; commands before it are in an archive.
     pub log_from: String,
+    /// Rows up to this position have left the audit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
@@ -182,6 +185,7 @@ impl From<&AuditReport> for AuditProofOut {
             position: report.position.to_string(),
             chain: hex(&report.chain).to_string(),
             log_from: report.log_from.to_string(),
+            archived: Some(report.archived).filter(|position| *position > 0).map(|position| position.to_string()),
             fault: report.fault.as_ref().map(ToString::to_string),
         }
     }

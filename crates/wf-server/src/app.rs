@@ -62,8 +62,8 @@ pub struct Database {
 
 /// A store of its own for a replay: it is written to, and thrown away with its guard.
 pub trait Scratch: Send + Sync {
-    /// Empty, or the latest checkpoint before this position. Blocks.
-    fn open(&self, before: u64) -> Result<ScratchStore, String>;
+    /// Empty, or the partition's latest checkpoint before this position. Blocks.
+    fn open(&self, partition: u16, before: u64) -> Result<ScratchStore, String>;
 }
 
 pub struct ScratchStore {

@@ -5,22 +5,31 @@ SELECT id, epoch, last_position, next_counter, digest, chain, last_time, clock_n
 FROM onceflow.partition
 WHERE id = $1::int2;
 
+-- What was archived is left out, whatever of it still stands.
 -- name: scan_log
 SELECT position, id, time, tenant, verb, payload, digest
 FROM onceflow.command_log
-WHERE partition = $1::int2 AND position >= $2::int8
+WHERE partition = $1::int2 AND position >= greatest($2::int8, (
+    SELECT a.position + 1 FROM onceflow.archived AS a WHERE a.log = 'command_log' AND a.partition = $1::int2))
 ORDER BY position
 LIMIT $3::int8;
 
 -- name: count_log
-SELECT count(*) FROM onceflow.command_log WHERE partition = $1::int2 AND position >= $2::int8;
+SELECT count(*)
+FROM onceflow.command_log
+WHERE partition = $1::int2 AND position >= greatest($2::int8, (
+    SELECT a.position + 1 FROM onceflow.archived AS a WHERE a.log = 'command_log' AND a.partition = $1::int2));
 
 -- name: read_audit
 SELECT position, time, tenant, actor, events, count, chain
 FROM onceflow.audit_log
-WHERE partition = $1::int2 AND position >= $2::int8
+WHERE partition = $1::int2 AND position >= greatest($2::int8, (
+    SELECT a.position + 1 FROM onceflow.archived AS a WHERE a.log = 'audit_log' AND a.partition = $1::int2))
 ORDER BY position
 LIMIT $3::int8;
+
+-- name: audit_begin
+SELECT position, chain FROM onceflow.archived WHERE log = 'audit_log' AND partition = $1::int2;
 
 -- name: all_definitions
 SELECT key, tenant, process_id, version, resource, checksum, deployed_at, xml

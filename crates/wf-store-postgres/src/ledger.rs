@@ -222,6 +222,13 @@ impl Ledger for PostgresLedger {
         })
     }
 
+    fn audit_begin(&mut self) -> Result<(u64, [u8; 32]), StoreError> {
+        self.ask(async |session| {
+            let found = session.query(Sql::AuditBegin, Values::none()).await?;
+            found.first().map_or(Ok((0, [0; 32])), |row| Ok((rows::key(row, 0)?, rows::hash(row, 1)?)))
+        })
+    }
+
     fn rows(&mut self, visit: &mut dyn FnMut(Row) -> Visit) -> Result<(), StoreError> {
         for access in &TABLES {
             let (table, all) = (access.table, access.all);

@@ -26,6 +26,7 @@ mod cluster;
 mod listen;
 mod upkeep;
 mod ledger;
+mod archive;
 mod lists;
 mod scan;
 mod cursors;
@@ -38,6 +39,7 @@ mod sql;
 #[cfg(test)]
 mod plans;
 
+pub use archive::{Archive, DropError, End, Log, Weeks};
 pub use connect::{ConnectError, Limits, address_of};
 pub use directory::PostgresDirectory;
 pub use join::{JoinError, connect_all};

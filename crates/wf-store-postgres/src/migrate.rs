@@ -19,6 +19,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { name: "initial", sql: include_str!("../migrations/main/0001_initial.sql"), oldest: 1 },
     Migration { name: "directory", sql: include_str!("../migrations/main/0002_directory.sql"), oldest: 2 },
     Migration { name: "jobs_root", sql: include_str!("../migrations/main/0003_jobs_root.sql"), oldest: 2 },
+    Migration { name: "archive", sql: include_str!("../migrations/main/0004_archive.sql"), oldest: 2 },
 ];
 
 /// The schema that this program reads and writes.

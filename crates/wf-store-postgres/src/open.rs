@@ -12,7 +12,7 @@ use wf_store::{NodeId, StoreError};
 use crate::combiner::{APART_MAX, Combiner};
 use crate::commit::{Committer, Voice};
 use crate::connect::{ConnectError, Connector, Limits, Purpose, Url, address_of};
-use crate::connection::Values;
+use crate::connection::{Connection, Values};
 use crate::join::{self, JoinError};
 use crate::keys::KnownKeys;
 use crate::listen::Ear;
@@ -172,6 +172,11 @@ impl Database {
     /// Of partitions, where there is no store yet.
     pub fn count(&self) -> u16 {
         self.options.partitions
+    }
+
+    /// A connection on which things may take the time that they take.
+    pub async fn patient(&self) -> Result<Connection, ConnectError> {
+        self.ledgers.connect().await
     }
 
     /// `None`: no store was made in it yet.

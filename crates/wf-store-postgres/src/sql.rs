@@ -46,7 +46,7 @@ statements! {
         InsertCommand = "insert_command", HasCommand = "has_command", InsertAudit = "insert_audit",
     }
     "ledger.sql": {
-        Standing = "standing", ScanLog = "scan_log", CountLog = "count_log", ReadAudit = "read_audit",
+        Standing = "standing", ScanLog = "scan_log", CountLog = "count_log", ReadAudit = "read_audit", AuditBegin = "audit_begin",
         AllDefinitions = "all_definitions", AllStartSubscriptions = "all_start_subscriptions",
         AllScopes = "all_scopes", AllElements = "all_elements", AllVariables = "all_variables",
         AllJobs = "all_jobs", AllSteps = "all_steps", AllTimers = "all_timers",
@@ -128,6 +128,10 @@ statements! {
         StrikeOffName = "strike_off_name", StrikeOffDead = "strike_off_dead", Enter = "enter",
         ListNodes = "list_nodes", ListPartitions = "list_partitions", DatabaseClock = "database_clock",
         ReleasePartition = "release_partition", ReleaseAll = "release_all", Leave = "leave",
+    }
+    "archive.sql": {
+        ArchivableWeeks = "archivable_weeks", CommandEnds = "command_ends", AuditEnds = "audit_ends",
+        DropWeeks = "drop_weeks",
     }
     "upkeep.sql": {
         MakeTimePartitions = "make_time_partitions", DropAnswers = "drop_answers",

@@ -50,6 +50,10 @@ pub trait Ledger: Send {
     }
 
     fn audit(&mut self, from: u64, limit: usize) -> Result<Vec<AuditEntry>, StoreError>;
+    /// The last position that has left the audit, and the chain after it; the chain begins there. 0 and zeros: none has.
+    fn audit_begin(&mut self) -> Result<(u64, [u8; 32]), StoreError> {
+        Ok((0, [0; 32]))
+    }
 
     /// Every row of the logical state, table by table. Wants to be frozen: otherwise a table may change between two others.
     fn rows(&mut self, visit: &mut dyn FnMut(Row) -> Visit) -> Result<(), StoreError>;

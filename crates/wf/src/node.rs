@@ -14,7 +14,7 @@ use wf_ship::Shipper;
 use wf_store::{Store, failpoint};
 
 use crate::cli::{NodeArgs, ServerArgs};
-use crate::config::{self, Config, StoreChoice};
+use crate::config::{self, Config};
 use crate::output::{self, Done, Failure};
 use crate::paused::Pausable;
 use crate::process::{READY, stop_signal, survive_file_limits};
@@ -100,16 +100,9 @@ impl Part {
         let node = Node::open(store.clone(), options).await.map_err(Failure::work)?;
         let shipper = start_shipper(config, &store, &node)?;
         let mac_secret = mac_secret(&*store).await?;
-        let scratch: Arc<dyn Scratch> = Arc::new(scratch(config));
+        // For replays that a client asks for.
+        let scratch: Arc<dyn Scratch> = Arc::new(FolderScratch::of(&config.data));
         Ok(Part { database: Database { node, mac_secret, mac_key_id: MAC_KEY_ID, scratch: Some(scratch) }, shipper })
-    }
-}
-
-/// For replays that a client asks for.
-fn scratch(config: &Config) -> FolderScratch {
-    match &config.store {
-        StoreChoice::Sqlite => FolderScratch::of(&config.data),
-        StoreChoice::Postgres(_) => FolderScratch::without_checkpoints(),
     }
 }
 

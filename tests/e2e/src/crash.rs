@@ -54,6 +54,10 @@ pub fn seed_or(usual: u64) -> u64 {
 
 /// After so many answers without the death that was meant, the node is asked to stop: some places are on that way.
 const ANSWERS_MAX: u64 = 400;
+/// The same for places that few requests pass.
+const ANSWERS_MAX_SELDOM: u64 = 1_500;
+/// So often at most are places tried once more at which nobody died, when the planned deaths are over.
+const LATE_TRIES_MAX: u64 = 30;
 /// Nothing here takes that long: whoever waits so long waits in vain.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
@@ -129,10 +133,18 @@ fn deaths(plan: &Plan, setup: &Setup, world: &World) -> Result<Vec<Node>, String
     let mut order = Vec::new();
     let mut pair = Pair::of(setup);
     let mut died = 0;
+    let mut late_tries = 0..LATE_TRIES_MAX;
     let has_time = || plan.end.is_none_or(|end| Instant::now() < end);
-    while died < plan.deaths && has_time() && !world.has_faults() {
-        // A place that only a new store passes has its turn then.
-        let place = if died == 0 { place_named("in-migration") } else { next_place(setup, &mut order, &mut random) };
+    while has_time() && !world.has_faults() {
+        let place = match died {
+            // A place that only a new store passes has its turn then.
+            0 => place_named("in-migration"),
+            _ if died < plan.deaths => next_place(setup, &mut order, &mut random),
+            _ => match late_tries.next().and_then(|_| spared(setup, world.counts).first().copied()) {
+                Some(name) => place_named(name),
+                None => break,
+            },
+        };
         if died > 0 {
             pair.change(world, &mut random)?;
         }
@@ -259,7 +271,6 @@ fn hits_max(place: &str) -> u64 {
     match place {
         "before-turn" | "in-turn" | "before-commit" | "after-commit" | "before-answer" | "after-answer" => 60,
         "before-replay" => 20,
-        "after-lead" | "before-finish" => 3,
         "after-claim" | "after-ship" | "before-mark" | "after-mark" => 12,
         "in-sweep" => 4,
         "before-checkpoint" | "in-checkpoint" | "after-checkpoint" => 2,
@@ -282,7 +293,8 @@ fn one_death(setup: &Setup, world: &World, place: usize, random: &mut Random) ->
         Err(ended) => return Err(format!("{name}: the node did not start: {ended:?}")),
     };
     world.meet(&node.api, place);
-    let status = wait_for_end(&mut node, world);
+    let answers_max = if OF_PARTITIONS.contains(&name) { ANSWERS_MAX_SELDOM } else { ANSWERS_MAX };
+    let status = wait_for_end(&mut node, world, answers_max);
     world.part(&node.api);
     match status {
         Some(status) if is_abort(status) => {
@@ -298,9 +310,9 @@ fn is_abort(status: ExitStatus) -> bool {
     status.signal() == Some(6)
 }
 
-fn wait_for_end(node: &mut Node, world: &World) -> Option<ExitStatus> {
+fn wait_for_end(node: &mut Node, world: &World, answers_max: u64) -> Option<ExitStatus> {
     let begun = Instant::now();
-    let mut answers_left = Some(ANSWERS_MAX);
+    let mut answers_left = Some(answers_max);
     while begun.elapsed() < WAIT_MAX {
         if let Some(status) = node.process.ended() {
             return Some(status);

@@ -21,6 +21,8 @@ pub struct AuditReport {
     pub chain: [u8; 32],
     /// Commands below this position are in an archive: their audit was held against the chain only.
     pub log_from: u64,
+    /// Rows up to this position have left the audit: only the chain after them is known.
+    pub archived: u64,
     /// The first one, where there is one: nothing behind it was looked at.
     pub fault: Option<AuditFault>,
 }
@@ -73,14 +75,16 @@ impl<'l> Check<'l> {
     fn new(ledger: &'l mut dyn Ledger) -> Result<Check<'l>, StoreError> {
         let standing = ledger.standing()?;
         let log_from = ledger.log_begin()?.unwrap_or(u64::MAX);
-        let report = AuditReport { commands: 0, events: 0, position: 0, chain: [0; 32], log_from, fault: None };
+        let (archived, chain) = ledger.audit_begin()?;
+        let report = AuditReport { commands: 0, events: 0, position: archived, chain, log_from, archived, fault: None };
         Ok(Check {
             ledger,
             partition: standing.fence.partition,
             head: standing.head.chain,
             stands: standing.fence.new_position,
             log: VecDeque::new(),
-            log_next: Some(0),
+            // Commands whose audit rows have gone have nothing to be held against.
+            log_next: Some(archived + 1),
             previous: None,
             may_be_bare: true,
             report,
@@ -88,8 +92,8 @@ impl<'l> Check<'l> {
     }
 
     fn run(mut self, tell: Tell<'_>) -> Result<AuditReport, ProofError> {
-        let all = self.ledger.count_log(0)?;
-        let mut from = 0;
+        let mut from = self.report.archived + 1;
+        let all = self.ledger.count_log(from)?;
         loop {
             let page = self.ledger.audit(from, PAGE_ROWS)?;
             for entry in &page {

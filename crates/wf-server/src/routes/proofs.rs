@@ -41,7 +41,8 @@ pub(crate) async fn replay(State(doors): State<Doors>, request: Request) -> Resu
     let scratch = app.scratch.clone().ok_or_else(|| door::not_found("this server keeps no scratch stores"))?;
     start(app, partition, move |mut ledger, tell| {
         let first = ledger.log_begin()?.unwrap_or(0);
-        let ScratchStore { store, guard } = scratch.open(range.from.max(first)).map_err(ProofError::Scratch)?;
+        let ScratchStore { store, guard } =
+            scratch.open(partition, range.from.max(first)).map_err(ProofError::Scratch)?;
         let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(ProofError::Thread)?;
         let report = runtime.block_on(proof::replay(ledger, &*store, range, tell));
         drop(store);

@@ -105,7 +105,7 @@ pub fn database(node: Node) -> Database {
 struct InMemory;
 
 impl Scratch for InMemory {
-    fn open(&self, _before: u64) -> Result<ScratchStore, String> {
+    fn open(&self, _partition: u16, _before: u64) -> Result<ScratchStore, String> {
         Ok(ScratchStore { store: Arc::new(MemoryStore::default()), guard: Box::new(Nowhere) })
     }
 }

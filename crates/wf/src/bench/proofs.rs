@@ -48,7 +48,7 @@ pub async fn measure(bench: &Bench) -> Result<Proofs, Failure> {
 
 async fn replay(dir: &Path) -> Result<(proof::ReplayReport, Duration), Failure> {
     let ledger = ledger_of(dir)?;
-    let scratch = FolderScratch::of(dir).open(0).map_err(Failure::work)?;
+    let scratch = FolderScratch::of(dir).open(1, 0).map_err(Failure::work)?;
     let begun = Instant::now();
     let report = proof::replay(ledger, &*scratch.store, Range::default(), &mut go_on).await.map_err(Failure::work)?;
     Ok((report, begun.elapsed()))

@@ -37,6 +37,9 @@ pub struct ReplayArgs {
     /// Ends at this position; the tables are compared only at the log's end
     #[arg(long, value_name = "POSITION")]
     pub to: Option<u64>,
+    /// With --store: the folder with the `checkpoints` of an archived log
+    #[arg(long, value_name = "DIR", default_value = "./wf-data")]
+    pub archived_in: PathBuf,
     #[command(flatten)]
     pub proven: Proven,
 }
@@ -59,6 +62,8 @@ pub enum AuditCommand {
     Verify(AuditVerifyArgs),
     /// One line of JSON per event, in order; ids are the events' own, so that a repeated export adds nothing
     Export(AuditExportArgs),
+    /// Takes the oldest weeks of a database's audit into files; the chain goes on behind them
+    Archive(AuditArchiveArgs),
 }
 
 #[derive(Args, Debug)]
@@ -90,13 +95,41 @@ pub enum LogCommand {
 
 #[derive(Args, Debug)]
 pub struct LogArchiveArgs {
-    /// Commands before this position, event id or time (2026-01-31T00:00:00Z) go
+    /// Commands before this position, event id or time (2026-01-31T00:00:00Z) go; with --store whole weeks before this time
     #[arg(long, value_name = "WHERE")]
     pub before: String,
-    /// The data folder; no server may run on it
+    /// A PostgreSQL database, as its schema's owner; its nodes may run
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
+    #[command(flatten)]
+    pub kept: Kept,
+}
+
+#[derive(Args, Debug)]
+pub struct AuditArchiveArgs {
+    /// Whole weeks before this time go (2026-01-31T00:00:00Z)
+    #[arg(long, value_name = "TIME")]
+    pub before: String,
+    /// A PostgreSQL database, as its schema's owner; its nodes may run
+    #[arg(long, value_name = "URL")]
+    pub store: String,
+    #[command(flatten)]
+    pub kept: Kept,
+}
+
+/// Where an archive lies.
+#[derive(Args, Debug)]
+pub struct Kept {
+    /// The data folder, on which no server may run; with --store, the folder in which checkpoints and archive are kept
     #[arg(long, value_name = "DIR", default_value = "./wf-data")]
     pub data: PathBuf,
-    /// Where the commands are written to [default: DIR/archive]
+    /// Where the rows are written to [default: DIR/archive]
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,
+}
+
+impl Kept {
+    pub fn to(&self) -> PathBuf {
+        self.to.clone().unwrap_or_else(|| self.data.join("archive"))
+    }
 }

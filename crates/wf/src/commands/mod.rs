@@ -46,9 +46,10 @@ pub async fn run(command: Command) -> Done {
         Command::Audit(args) => match args.command {
             AuditCommand::Verify(args) => proofs::verify_audit(args).await,
             AuditCommand::Export(args) => proofs::export(args).await,
+            AuditCommand::Archive(args) => proofs::archive_audit(args).await,
         },
         Command::Log(args) => match args.command {
-            LogCommand::Archive(args) => proofs::archive(args).await,
+            LogCommand::Archive(args) => proofs::archive_log(args).await,
         },
         Command::Dev(_)
         | Command::Server(_)

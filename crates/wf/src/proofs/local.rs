@@ -39,11 +39,11 @@ impl<'s> Local<'s> {
         }
     }
 
-    /// Checkpoints lie in folders only: a database's log is whole.
-    pub fn scratch(&self) -> FolderScratch {
+    /// `checkpoints`: the folder in which a database's log was archived.
+    pub fn scratch(&self, checkpoints: &Path) -> FolderScratch {
         match self {
             Local::Folder(dir) => FolderScratch::of(dir),
-            Local::Database(_) => FolderScratch::without_checkpoints(),
+            Local::Database(_) => FolderScratch::of(checkpoints),
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::output::{self, Done, Failure};
 
 use local::Local;
 
-pub use archive::archive;
+pub use archive::{audit as archive_audit, log as archive_log};
 pub use export::export;
 pub use local::ledger_of;
 pub use scratch::FolderScratch;
@@ -34,7 +34,8 @@ pub async fn replay(args: ReplayArgs) -> Done {
     if let Some(local) = Local::of(&args.proven.source) {
         let mut reports = Vec::new();
         for partition in partitions_of(&local, &args.proven)? {
-            reports.push((partition, replay_here(&local, partition, range).await?));
+            let scratch = local.scratch(&args.archived_in);
+            reports.push((partition, replay_here(&local, partition, &scratch, range).await?));
         }
         return show::all(args.proven.source.remote.output, &reports);
     }
@@ -64,10 +65,16 @@ pub async fn verify_audit(args: AuditVerifyArgs) -> Done {
 }
 
 /// The store may belong to a server that runs.
-async fn replay_here(local: &Local<'_>, partition: u16, range: Range) -> Result<ProofLine, Failure> {
+async fn replay_here(
+    local: &Local<'_>,
+    partition: u16,
+    scratch: &FolderScratch,
+    range: Range,
+) -> Result<ProofLine, Failure> {
     let mut ledger = local.ledger(partition)?;
     let first = ledger.log_begin().map_err(Failure::work)?.unwrap_or(0);
-    let ScratchStore { store, guard: _guard } = local.scratch().open(range.from.max(first)).map_err(Failure::work)?;
+    let ScratchStore { store, guard: _guard } =
+        scratch.open(partition, range.from.max(first)).map_err(Failure::work)?;
     let bar = output::progress(0, "commands");
     let report = proof::replay(ledger, &*store, range, &mut telling(&bar)).await;
     bar.finish_and_clear();

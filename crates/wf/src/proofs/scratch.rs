@@ -1,5 +1,5 @@
 //! The store that a replay works on: in a folder of the system's for temporary things, empty or begun from a checkpoint.
-//! Checkpoints are stores too, one file each, named by their position. Next: `archive.rs`, which writes them.
+//! Checkpoints are stores too, one file each, named by partition and position. Next: `archive.rs`, which writes them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,24 +13,19 @@ const FOLDER: &str = "checkpoints";
 /// Scratch stores for the replay of one data folder.
 pub struct FolderScratch {
     /// Where checkpoints may lie.
-    data: Option<PathBuf>,
+    data: PathBuf,
 }
 
 impl FolderScratch {
     pub fn of(data: &Path) -> FolderScratch {
-        FolderScratch { data: Some(data.to_owned()) }
-    }
-
-    pub fn without_checkpoints() -> FolderScratch {
-        FolderScratch { data: None }
+        FolderScratch { data: data.to_owned() }
     }
 }
 
 impl Scratch for FolderScratch {
-    fn open(&self, before: u64) -> Result<ScratchStore, String> {
+    fn open(&self, partition: u16, before: u64) -> Result<ScratchStore, String> {
         let dir = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
-        let checkpoint = self.data.as_ref().and_then(|data| latest_before(data, before));
-        if let Some(checkpoint) = checkpoint {
+        if let Some(checkpoint) = latest_before(&self.data, partition, before) {
             let copied = std::fs::copy(&checkpoint, dir.path().join(STORE_FILE));
             copied.map_err(|error| format!("copy {}: {error}", checkpoint.display()))?;
         }
@@ -52,15 +47,18 @@ fn open_in(dir: &Path) -> Result<SqliteStore, String> {
     SqliteStore::open(options).map_err(|error| error.to_string())
 }
 
-pub fn checkpoint_path(data: &Path, position: u64) -> PathBuf {
-    data.join(FOLDER).join(format!("{position}.db"))
+pub fn checkpoint_path(data: &Path, partition: u16, position: u64) -> PathBuf {
+    data.join(FOLDER).join(format!("{partition}-{position}.db"))
 }
 
-fn latest_before(data: &Path, before: u64) -> Option<PathBuf> {
+fn latest_before(data: &Path, partition: u16, before: u64) -> Option<PathBuf> {
     let files = std::fs::read_dir(data.join(FOLDER)).ok()?.filter_map(Result::ok);
     let position = |path: PathBuf| {
         let name = path.file_name()?.to_str()?.strip_suffix(".db")?;
-        Some((name.parse::<u64>().ok()?, path))
+        // An earlier version knew of no partitions.
+        let (of, position) = name.split_once('-').unwrap_or(("1", name));
+        let position = position.parse::<u64>().ok().filter(|_| of.parse() == Ok(partition))?;
+        Some((position, path))
     };
     let positions = files.filter_map(|file| position(file.path())).filter(|(position, _)| *position < before);
     positions.max().map(|(_, path)| path)

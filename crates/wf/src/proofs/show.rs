@@ -140,10 +140,15 @@ fn tables(report: &TablesOut) -> String {
 fn audit(report: &AuditProofOut) -> String {
     let (events, commands) = (output::grouped(report.events as f64, 0), output::grouped(report.commands as f64, 0));
     match &report.fault {
-        None => format!(
-            "complete: {events} events of {commands} commands, up to position {}\nhead of the chain: {}",
-            report.position, report.chain
-        ),
+        None => {
+            let behind = report.archived.as_ref().map(|position| format!(" from behind position {position}"));
+            format!(
+                "complete: {events} events of {commands} commands{}, up to position {}\nhead of the chain: {}",
+                behind.unwrap_or_default(),
+                report.position,
+                report.chain
+            )
+        }
         Some(fault) => format!("{fault}\n{events} events of {commands} commands before it are right"),
     }
 }

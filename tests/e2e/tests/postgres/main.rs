@@ -5,6 +5,7 @@
 
 #[path = "../cases/mod.rs"]
 mod cases;
+mod archive;
 mod company;
 mod connect;
 mod databases;

@@ -1,0 +1,144 @@
+//! Taking whole weeks out of a log, as the schema's owner: what they hold is kept elsewhere by the caller first. Nodes go on
+//! meanwhile. Next: `migrations/main/0004_archive.sql`, which drops them.
+
+use std::time::Duration;
+
+use tokio_postgres::error::SqlState;
+use wf_core::Millis;
+use wf_store::StoreError;
+
+use crate::connection::{Connection, Values};
+use crate::open::{Database, OpenError, Options};
+use crate::reads::{database_error, one};
+use crate::rows::{self, sql_partition};
+use crate::sql::Sql;
+
+const WEEK_MS: Millis = 7 * 24 * 60 * 60 * 1000;
+/// Somebody who reads a log keeps its weeks from being dropped; each wait for the lock holds all writers up for half a second.
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_secs(2);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    Commands,
+    Audit,
+}
+
+impl Log {
+    fn table(self) -> &'static str {
+        match self {
+            Log::Commands => "command_log",
+            Log::Audit => "audit_log",
+        }
+    }
+
+    fn ends(self) -> Sql {
+        match self {
+            Log::Commands => Sql::CommandEnds,
+            Log::Audit => Sql::AuditEnds,
+        }
+    }
+}
+
+/// The weeks that go, by their numbers since 1970: those before `until`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weeks {
+    pub count: usize,
+    until: i64,
+}
+
+impl Weeks {
+    /// The first moment that stays.
+    pub fn end(self) -> Millis {
+        self.until * WEEK_MS
+    }
+}
+
+/// The last row of a partition that goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    pub partition: u16,
+    pub position: u64,
+    /// Of an audit: its chain after that row. Otherwise empty.
+    pub chain: Vec<u8>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DropError {
+    #[error("weeks of a log are dropped by its owner only: {0}")]
+    NotTheOwner(String),
+    #[error(
+        "the log is being read, by a proof perhaps, and cannot be dropped meanwhile: nothing was, run it again later"
+    )]
+    Busy,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl DropError {
+    fn of(error: tokio_postgres::Error) -> DropError {
+        let said = database_error(&error);
+        match error.code() {
+            Some(&SqlState::INSUFFICIENT_PRIVILEGE) => DropError::NotTheOwner(said.0),
+            _ => DropError::Store(said),
+        }
+    }
+}
+
+/// A database whose logs get shorter.
+pub struct Archive {
+    connection: Connection,
+}
+
+impl Archive {
+    /// Must be called within a runtime.
+    pub async fn open(url: &str) -> Result<Archive, OpenError> {
+        let database = Database::connect(Options { migrates: false, ..Options::at(url) }).await?;
+        Ok(Archive { connection: database.patient().await? })
+    }
+
+    /// Those that ended before this time, and not within the last day. `None`: there are none.
+    pub async fn weeks(&self, log: Log, before: Millis) -> Result<Option<Weeks>, DropError> {
+        let values = Values::none().with(log.table()).with(before);
+        let found = self.connection.query(Sql::ArchivableWeeks, values).await.map_err(DropError::of)?;
+        let Some(last) = found.last() else { return Ok(None) };
+        Ok(Some(Weeks { count: found.len(), until: rows::get::<i64>(last, 0)? + 1 }))
+    }
+
+    /// What of each partition goes with these weeks; nothing of those that are not named.
+    pub async fn ends(&self, log: Log, weeks: Weeks) -> Result<Vec<End>, StoreError> {
+        let found = self.connection.query(log.ends(), Values::none().with(weeks.end())).await;
+        let end = |row| {
+            Ok(End { partition: rows::partition(row, 0)?, position: rows::key(row, 1)?, chain: rows::get(row, 2)? })
+        };
+        found.map_err(|error| database_error(&error))?.iter().map(end).collect()
+    }
+
+    /// Drops them, all or none; the number dropped. Everything up to these ends is kept elsewhere.
+    pub async fn drop(&self, log: Log, weeks: Weeks, ends: &[End]) -> Result<usize, DropError> {
+        for _ in 0..TRIES {
+            match self.try_drop(log, weeks, ends).await {
+                Err(error) if is_passing(&error) => tokio::time::sleep(PAUSE).await,
+                dropped => return Ok(rows::number(one(&dropped.map_err(DropError::of)?)?, 0)?),
+            }
+        }
+        Err(DropError::Busy)
+    }
+
+    async fn try_drop(
+        &self,
+        log: Log,
+        weeks: Weeks,
+        ends: &[End],
+    ) -> Result<Vec<tokio_postgres::Row>, tokio_postgres::Error> {
+        let partitions: Vec<i16> = ends.iter().map(|end| sql_partition(end.partition)).collect();
+        let positions: Vec<i64> = ends.iter().map(|end| end.position as i64).collect();
+        let chains: Vec<&[u8]> = ends.iter().map(|end| &*end.chain).collect();
+        let values = Values::none().with(log.table()).with(weeks.until);
+        self.connection.query(Sql::DropWeeks, values.with(partitions).with(positions).with(chains)).await
+    }
+}
+
+fn is_passing(error: &tokio_postgres::Error) -> bool {
+    error.code().is_some_and(|code| [SqlState::LOCK_NOT_AVAILABLE, SqlState::T_R_DEADLOCK_DETECTED].contains(code))
+}

@@ -1,0 +1,114 @@
+//! The files of an archive: one line of JSON per row of the log, with everything that the row held. A file stands whole or
+//! not at all. Next: back to `archive.rs`.
+
+use std::fs;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use wf_core::ids::hex;
+use wf_store::{AuditEntry, Ledger, LogRow, StoreError};
+use wf_store_sqlite::{make_dir, put_in_place};
+
+use super::Cut;
+use crate::output::Failure;
+
+const PAGE_ROWS: usize = 1_000;
+
+/// The commands of a partition, `log-<partition>-<first>-<last>.jsonl`.
+pub fn commands(folder: &Path, ledger: &mut dyn Ledger, cut: &Cut) -> Result<PathBuf, Failure> {
+    let page = |from| ledger.log(from, PAGE_ROWS);
+    write(folder, "log", cut, page, |row| row.position, |row| Command::of(row))
+}
+
+/// The audit's rows of a partition, `audit-<partition>-<first>-<last>.jsonl`.
+pub fn events(folder: &Path, ledger: &mut dyn Ledger, cut: &Cut) -> Result<PathBuf, Failure> {
+    let page = |from| ledger.audit(from, PAGE_ROWS);
+    write(folder, "audit", cut, page, |row| row.position, |row| Told::of(row))
+}
+
+fn write<R>(
+    folder: &Path,
+    log: &str,
+    cut: &Cut,
+    mut page: impl FnMut(u64) -> Result<Vec<R>, StoreError>,
+    position: impl Fn(&R) -> u64,
+    line: impl Fn(&R) -> Result<String, serde_json::Error>,
+) -> Result<PathBuf, Failure> {
+    let path = folder.join(format!("{log}-{}-{}-{}.jsonl", cut.partition, cut.first, cut.last));
+    let part = tempfile::NamedTempFile::new()?;
+    let mut out = BufWriter::new(part.as_file());
+    let mut from = cut.first;
+    while from <= cut.last {
+        let rows = page(from).map_err(Failure::work)?;
+        for row in rows.iter().filter(|row| position(row) <= cut.last) {
+            writeln!(out, "{}", line(row).map_err(Failure::work)?)?;
+        }
+        from = rows.last().map_or(u64::MAX, |row| position(row) + 1);
+    }
+    out.flush()?;
+    drop(out);
+    install(part.path(), &path)?;
+    Ok(path)
+}
+
+#[derive(Serialize)]
+struct Command<'r> {
+    position: u64,
+    id: String,
+    time: i64,
+    tenant: &'r str,
+    verb: &'r str,
+    digest: String,
+    payload: &'r RawValue,
+}
+
+impl Command<'_> {
+    fn of(row: &LogRow) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&Command {
+            position: row.position,
+            id: hex(&row.id).to_string(),
+            time: row.time,
+            tenant: &row.tenant,
+            verb: &row.verb,
+            digest: format!("{:032x}", row.digest),
+            payload: serde_json::from_str(&row.payload)?,
+        })
+    }
+}
+
+/// With its link of the chain, so that the file can be held against the row that follows it.
+#[derive(Serialize)]
+struct Told<'r> {
+    position: u64,
+    time: i64,
+    tenant: &'r str,
+    actor: &'r str,
+    count: u32,
+    chain: String,
+    events: &'r RawValue,
+}
+
+impl Told<'_> {
+    fn of(row: &AuditEntry) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&Told {
+            position: row.position,
+            time: row.time,
+            tenant: &row.tenant,
+            actor: &row.actor,
+            count: row.count,
+            chain: hex(&row.chain).to_string(),
+            events: serde_json::from_str(&row.events)?,
+        })
+    }
+}
+
+/// Copies a file to where it belongs so that it stands there whole, or not at all, also after a loss of power.
+pub fn install(from: &Path, to: &Path) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::work(format!("write {}: {error}", to.display()));
+    make_dir(to.parent().unwrap_or(Path::new("."))).map_err(failed)?;
+    let part = to.with_extension("part");
+    fs::copy(from, &part).map_err(failed)?;
+    put_in_place(&part, to).map_err(failed)
+}
