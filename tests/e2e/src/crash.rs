@@ -55,7 +55,7 @@ pub fn seed_or(usual: u64) -> u64 {
 /// After so many answers without the death that was meant, the node is asked to stop: some places are on that way.
 const ANSWERS_MAX: u64 = 400;
 /// The same for places that few requests pass.
-const ANSWERS_MAX_SELDOM: u64 = 1_500;
+const ANSWERS_MAX_SELDOM: u64 = 800;
 /// So often at most are places tried once more at which nobody died, when the planned deaths are over.
 const LATE_TRIES_MAX: u64 = 30;
 /// Nothing here takes that long: whoever waits so long waits in vain.

@@ -12,11 +12,11 @@ use crate::session::Session;
 
 const WEEK_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 
-/// A store with commands in two weeks, which have both ended as far as the database knows; and the third week's first moment.
+/// A store with commands in three weeks, which have all ended as far as its archive knows. Nobody runs on it.
 struct Old {
     setup: Setup,
-    node: Node,
     third: String,
+    fourth: String,
     folder: PathBuf,
 }
 
@@ -32,19 +32,25 @@ impl Old {
         work(&node, "c", 5);
         assert!(node.stop().success());
         // Not the database's clock, which nodes compare with theirs.
-        let later = format!("onceflow.clock_ms() + {}", 3 * WEEK_MS);
+        let later = format!("onceflow.clock_ms() + {}", 4 * WEEK_MS);
         let made = "pg_get_functiondef('onceflow.archivable_weeks'::regproc)";
         rows(&setup, &format!("DO $$ BEGIN EXECUTE replace({made}, 'onceflow.clock_ms()', '{later}'); END $$"));
-        let node = setup.start();
         let last = "SELECT max(time) FROM command_log WHERE verb = 'start-instance'";
-        let begin = format!("to_timestamp(({last}) / {WEEK_MS} * {WEEK_MS} / 1000) AT TIME ZONE 'UTC'");
-        let third = one(&setup, &format!("SELECT to_char({begin}, 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')"));
+        let begin = |later: u64| {
+            let begin = format!("to_timestamp((({last}) / {WEEK_MS} + {later}) * {WEEK_MS} / 1000) AT TIME ZONE 'UTC'");
+            one(&setup, &format!("SELECT to_char({begin}, 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')"))
+        };
         let folder = setup.data();
-        Old { third, setup, node, folder }
+        Old { third: begin(0), fourth: begin(1), setup, folder }
     }
 
+    /// What stands before the third week.
     fn archives(&self, what: &str, url: &str) -> Ended {
-        run(wf().args([what, "archive", "--store", url, "--before", &self.third]).arg("--data").arg(&self.folder))
+        self.archives_before(&self.third, what, url)
+    }
+
+    fn archives_before(&self, time: &str, what: &str, url: &str) -> Ended {
+        run(wf().args([what, "archive", "--store", url, "--before", time]).arg("--data").arg(&self.folder))
     }
 
     fn url(&self) -> String {
@@ -91,6 +97,7 @@ fn work(node: &Node, keys: &str, count: usize) {
 #[test]
 fn l2_3_weeks_leave_the_command_log_by_drop() {
     let old = Old::new();
+    let node = old.setup.start();
     let weeks = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'onceflow.command_log'::regclass";
     let before: u64 = one(&old.setup, weeks).parse().unwrap();
     let all = rows(&old.setup, "SELECT id FROM command_log").len();
@@ -103,21 +110,45 @@ fn l2_3_weeks_leave_the_command_log_by_drop() {
     assert!(kept.iter().filter(|line| line["verb"] == "start-instance").count() >= 40, "two weeks' starts");
     assert!(old.archives("log", &old.url()).expect(0).stdout.contains("no week"));
     // Beside the node, and by it: they begin at the checkpoints, and agree.
-    work(&old.node, "d", 5);
+    work(&node, "d", 5);
     let beside = old.replay(&old.folder).expect(0).json();
     assert!(parts(&beside, "replay").iter().all(|part| part["identical"] == true), "{beside}");
     assert!(parts(&beside, "replay").iter().any(|part| part["base"] != "0"), "{beside}");
-    let by_it = run(&mut old.node.wf(&["debug", "replay", "--output", "json"])).expect(0).json();
+    let by_it = run(&mut node.wf(&["debug", "replay", "--output", "json"])).expect(0).json();
     assert_eq!(by_it, beside);
     run(wf().args(["audit", "verify", "--store", &old.url()])).expect(0);
     let elsewhere = old.replay(&old.folder.join("elsewhere")).expect(1);
     assert!(elsewhere.stderr.contains("the checkpoint from just before"), "{elsewhere:?}");
 }
 
+/// A partition that has done nothing since keeps its last command: what its tables sum up to stands there.
+#[test]
+fn l2_3_the_last_command_of_an_idle_partition_stays() {
+    let old = Old::new();
+    let said = old.archives_before(&old.fourth, "log", &old.url()).expect(0).stdout;
+    assert!(said.contains("3 weeks were dropped"), "{said}");
+    let last = "SELECT count(*) FROM partition AS p JOIN command_log AS l ON (l.partition, l.position) = (p.id, p.last_position)";
+    assert_eq!(one(&old.setup, last), "8");
+    assert_eq!(one(&old.setup, "SELECT count(*) FROM command_log"), "8");
+    old.archives_before(&old.fourth, "audit", &old.url()).expect(0);
+    assert_eq!(one(&old.setup, "SELECT count(*) FROM audit_log"), "0");
+    run(wf().args(["audit", "verify", "--store", &old.url()])).expect(0);
+    old.replay(&old.folder).expect(0);
+    let node = old.setup.start();
+    work(&node, "d", 20);
+    old.replay(&old.folder).expect(0);
+    run(wf().args(["audit", "verify", "--store", &old.url()])).expect(0);
+    // What was started then is explained, with a word about what is gone.
+    let instance = one(&old.setup, "SELECT min(key) FROM scope WHERE parent = 0");
+    let explained = run(&mut node.wf(&["debug", "explain", "--instance", &instance])).expect(0).stdout;
+    assert!(explained.contains("archived"), "{explained}");
+}
+
 /// L6.2: the chain goes on behind what has left; and nothing leaves that is not what was told.
 #[test]
 fn l6_2_weeks_leave_the_audit_by_drop() {
     let old = Old::new();
+    let node = old.setup.start();
     let chain_of = |report: &Value| parts(report, "audit").iter().map(|part| text(&part["chain"])).collect::<Vec<_>>();
     let verify = || run(wf().args(["audit", "verify", "--output", "json", "--store", &old.url()]));
     let before = verify().expect(0).json();
@@ -134,7 +165,7 @@ fn l6_2_weeks_leave_the_audit_by_drop() {
     // The commands go later than their events did.
     old.archives("log", &old.url()).expect(0);
     verify().expect(0);
-    work(&old.node, "d", 5);
+    work(&node, "d", 5);
     verify().expect(0);
     run(wf().args(["audit", "export", "--store", &old.url()])).expect(0);
     old.replay(&old.folder).expect(0);
@@ -159,6 +190,7 @@ fn l6_2_a_forged_audit_is_not_archived() {
 #[test]
 fn l2_1_a_log_is_dropped_by_its_owner_when_nobody_reads_it() {
     let old = Old::new();
+    let node = old.setup.start();
     let url = old.url();
     rows(&old.setup, include_str!("../../../../crates/wf-store-postgres/roles.sql"));
     let role = format!("worker_{}", std::process::id());
@@ -171,7 +203,7 @@ fn l2_1_a_log_is_dropped_by_its_owner_when_nobody_reads_it() {
     reader.run("BEGIN; SELECT count(*) FROM onceflow.command_log");
     let busy = old.archives("log", &url).expect(1);
     assert!(busy.stderr.contains("is being read"), "{busy:?}");
-    work(&old.node, "d", 5);
+    work(&node, "d", 5);
     reader.run("COMMIT");
     old.archives("log", &url).expect(0);
     old.replay(&old.folder).expect(0);

@@ -19,13 +19,13 @@ const PAGE_ROWS: usize = 1_000;
 /// The commands of a partition, `log-<partition>-<first>-<last>.jsonl`.
 pub fn commands(folder: &Path, ledger: &mut dyn Ledger, cut: &Cut) -> Result<PathBuf, Failure> {
     let page = |from| ledger.log(from, PAGE_ROWS);
-    write(folder, "log", cut, page, |row| row.position, |row| Command::of(row))
+    write(folder, "log", cut, page, |row| row.position, Command::of)
 }
 
 /// The audit's rows of a partition, `audit-<partition>-<first>-<last>.jsonl`.
 pub fn events(folder: &Path, ledger: &mut dyn Ledger, cut: &Cut) -> Result<PathBuf, Failure> {
     let page = |from| ledger.audit(from, PAGE_ROWS);
-    write(folder, "audit", cut, page, |row| row.position, |row| Told::of(row))
+    write(folder, "audit", cut, page, |row| row.position, Told::of)
 }
 
 fn write<R>(
