@@ -4,13 +4,19 @@ CREATE OR REPLACE FUNCTION onceflow.archivable_weeks(log text, until_ms bigint)
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
+DECLARE
+    parent regclass := format('onceflow.%I', log);
 BEGIN
+    -- Said before anything is written to files, which takes its time.
+    IF NOT (SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = parent) THEN
+        RAISE EXCEPTION 'must be owner of %', parent USING ERRCODE = 'insufficient_privilege';
+    END IF;
     RETURN QUERY
     SELECT w.week
     FROM pg_inherits AS i
          JOIN pg_class AS c ON c.oid = i.inhrelid
          CROSS JOIN LATERAL (SELECT substring(c.relname from '_w([0-9]+)$')::bigint AS week) AS w
-    WHERE i.inhparent = format('onceflow.%I', log)::regclass
+    WHERE i.inhparent = parent
       AND (w.week + 1) * 604800000 <= least(until_ms, onceflow.clock_ms() - 86400000)
     ORDER BY 1;
 END
@@ -54,7 +60,7 @@ CREATE OR REPLACE FUNCTION onceflow.drop_weeks(log text, until_week bigint, part
  RETURNS bigint
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
- SET lock_timeout TO '500ms'
+ SET lock_timeout TO '1200ms'
  SET enable_seqscan TO 'off'
 AS $function$
 DECLARE

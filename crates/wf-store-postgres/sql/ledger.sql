@@ -5,6 +5,10 @@ SELECT id, epoch, last_position, next_counter, digest, chain, last_time, clock_n
 FROM onceflow.partition
 WHERE id = $1::int2;
 
+-- Reads nothing: as long as the transaction lasts no week of a log is dropped.
+-- name: hold_logs
+SELECT 1 FROM onceflow.command_log, onceflow.audit_log WHERE false;
+
 -- What was archived is left out, whatever of it still stands.
 -- name: scan_log
 SELECT position, id, time, tenant, verb, payload, digest

@@ -9,13 +9,13 @@ use wf_store::StoreError;
 
 use crate::connection::{Connection, Values};
 use crate::open::{Database, OpenError, Options};
-use crate::reads::{database_error, one};
+use crate::reads::database_error;
 use crate::rows::{self, sql_partition};
 use crate::sql::Sql;
 
 const WEEK_MS: Millis = 7 * 24 * 60 * 60 * 1000;
-/// Somebody who reads a log keeps its weeks from being dropped; each wait for the lock holds all writers up for half a second.
-const TRIES: u32 = 5;
+/// Somebody who reads a log keeps its weeks from being dropped; each wait for the lock holds all writers up for a second.
+const TRIES: usize = 5;
 const PAUSE: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,17 +40,14 @@ impl Log {
     }
 }
 
-/// The weeks that go, by their numbers since 1970: those before `until`.
+/// A week since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Weeks {
-    pub count: usize,
-    until: i64,
-}
+pub struct Week(i64);
 
-impl Weeks {
-    /// The first moment that stays.
+impl Week {
+    /// The first moment behind it.
     pub fn end(self) -> Millis {
-        self.until * WEEK_MS
+        (self.0 + 1) * WEEK_MS
     }
 }
 
@@ -64,7 +61,7 @@ pub struct End {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum DropError {
+pub enum ArchiveError {
     #[error("weeks of a log are dropped by its owner only: {0}")]
     NotTheOwner(String),
     #[error(
@@ -75,12 +72,13 @@ pub enum DropError {
     Store(#[from] StoreError),
 }
 
-impl DropError {
-    fn of(error: tokio_postgres::Error) -> DropError {
+impl ArchiveError {
+    fn of(error: tokio_postgres::Error) -> ArchiveError {
         let said = database_error(&error);
         match error.code() {
-            Some(&SqlState::INSUFFICIENT_PRIVILEGE) => DropError::NotTheOwner(said.0),
-            _ => DropError::Store(said),
+            Some(&SqlState::INSUFFICIENT_PRIVILEGE) => ArchiveError::NotTheOwner(said.0),
+            _ if is_passing(&error) => ArchiveError::Busy,
+            _ => ArchiveError::Store(said),
         }
     }
 }
@@ -97,44 +95,45 @@ impl Archive {
         Ok(Archive { connection: database.patient().await? })
     }
 
-    /// Those that ended before this time, and not within the last day. `None`: there are none.
-    pub async fn weeks(&self, log: Log, before: Millis) -> Result<Option<Weeks>, DropError> {
+    /// Those that ended before this time, and not within the last day, the oldest first.
+    pub async fn weeks(&self, log: Log, before: Millis) -> Result<Vec<Week>, ArchiveError> {
         let values = Values::none().with(log.table()).with(before);
-        let found = self.connection.query(Sql::ArchivableWeeks, values).await.map_err(DropError::of)?;
-        let Some(last) = found.last() else { return Ok(None) };
-        Ok(Some(Weeks { count: found.len(), until: rows::get::<i64>(last, 0)? + 1 }))
+        let found = self.connection.query(Sql::ArchivableWeeks, values).await.map_err(ArchiveError::of)?;
+        found.iter().map(|row| Ok(Week(rows::get(row, 0)?))).collect()
     }
 
-    /// What of each partition goes with these weeks; nothing of those that are not named.
-    pub async fn ends(&self, log: Log, weeks: Weeks) -> Result<Vec<End>, StoreError> {
-        let found = self.connection.query(log.ends(), Values::none().with(weeks.end())).await;
+    /// What of each partition goes up to this week; nothing of those that are not named.
+    pub async fn ends(&self, log: Log, last: Week) -> Result<Vec<End>, StoreError> {
+        let found = self.connection.query(log.ends(), Values::none().with(last.end())).await;
         let end = |row| {
             Ok(End { partition: rows::partition(row, 0)?, position: rows::key(row, 1)?, chain: rows::get(row, 2)? })
         };
         found.map_err(|error| database_error(&error))?.iter().map(end).collect()
     }
 
-    /// Drops them, all or none; the number dropped. Everything up to these ends is kept elsewhere.
-    pub async fn drop(&self, log: Log, weeks: Weeks, ends: &[End]) -> Result<usize, DropError> {
-        for _ in 0..TRIES {
-            match self.try_drop(log, weeks, ends).await {
-                Err(error) if is_passing(&error) => tokio::time::sleep(PAUSE).await,
-                dropped => return Ok(rows::number(one(&dropped.map_err(DropError::of)?)?, 0)?),
+    /// Drops a week, and any before it. Everything up to these ends is kept elsewhere.
+    pub async fn drop(&self, log: Log, week: Week, ends: &[End]) -> Result<(), ArchiveError> {
+        let mut dropped = self.try_drop(log, week, ends).await;
+        for _ in 1..TRIES {
+            if !dropped.as_ref().is_err_and(is_passing) {
+                break;
             }
+            tokio::time::sleep(PAUSE).await;
+            dropped = self.try_drop(log, week, ends).await;
         }
-        Err(DropError::Busy)
+        dropped.map(|_| ()).map_err(ArchiveError::of)
     }
 
     async fn try_drop(
         &self,
         log: Log,
-        weeks: Weeks,
+        week: Week,
         ends: &[End],
     ) -> Result<Vec<tokio_postgres::Row>, tokio_postgres::Error> {
         let partitions: Vec<i16> = ends.iter().map(|end| sql_partition(end.partition)).collect();
         let positions: Vec<i64> = ends.iter().map(|end| end.position as i64).collect();
         let chains: Vec<&[u8]> = ends.iter().map(|end| &*end.chain).collect();
-        let values = Values::none().with(log.table()).with(weeks.until);
+        let values = Values::none().with(log.table()).with(week.0 + 1);
         self.connection.query(Sql::DropWeeks, values.with(partitions).with(positions).with(chains)).await
     }
 }

@@ -1,5 +1,6 @@
 //! A ledger on a connection and a thread of its own, as its callers block: the logs and all tables in order, frozen in one
 //! snapshot where asked. A frozen one keeps the server from clearing old rows away: it is for checks, not for living in.
+//! Every one holds the logs, from its opening to its end: what it reads of them page by page is not dropped meanwhile.
 //! Next: `rows.rs` for the columns.
 
 use std::future::Future;
@@ -12,7 +13,7 @@ use tokio_postgres::Row as SqlRow;
 use wf_core::{Partitions, Row, RowId};
 use wf_store::{AuditEntry, Ledger, LogRow, Opened, StoreError, Visit};
 
-use crate::connect::{ConnectError, Connector, Limits, Purpose, Url};
+use crate::connect::{Begin, ConnectError, Connector, Limits, Purpose, Url};
 use crate::connection::{Connection, Values};
 use crate::open::{OpenError, PostgresStore, partitions_of};
 use crate::reads::{database_error, one, store_error};
@@ -94,13 +95,13 @@ impl Drop for PostgresLedger {
 }
 
 /// The first way, and where that one meets PgBouncer the next.
-async fn connect(ways: &[Arc<Connector>]) -> Result<(Connection, String), ConnectError> {
+async fn connect(ways: &[Arc<Connector>]) -> Result<(Connection, Begin), ConnectError> {
     let mut ways = ways.iter().peekable();
     loop {
         let Some(way) = ways.next() else { return Err(ConnectError::Url("there is no way to it".to_owned())) };
         match way.connect().await {
             Err(error) if error.is_of_a_bouncer() && ways.peek().is_some() => (),
-            made => return Ok((made?, way.begin().snapshot.clone())),
+            made => return Ok((made?, way.begin().clone())),
         }
     }
 }
@@ -114,7 +115,7 @@ fn serve(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let session = runtime.map_err(store_error).and_then(|runtime| {
         let (connection, begin) = runtime.block_on(connect(ways)).map_err(store_error)?;
-        Ok((runtime, Session { connection, partition, begin, is_frozen: false }))
+        Ok((runtime, Session { connection, partition, begin, within: Within::Nothing }))
     });
     match session {
         Err(error) => opened(Err(error)),
@@ -132,8 +133,18 @@ fn serve(
 struct Session {
     connection: Connection,
     partition: u16,
-    begin: String,
-    is_frozen: bool,
+    begin: Begin,
+    within: Within,
+}
+
+/// The transaction that a session is in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Nothing,
+    /// The logs cannot be dropped; each statement sees the latest.
+    Held,
+    /// The same, and all statements see one state.
+    Frozen,
 }
 
 /// Rows that one step of a walk over a table brings.
@@ -146,14 +157,46 @@ impl Session {
         rows.map_err(|error| database_error(&error))
     }
 
+    /// As [`Session::query`], of a log: from the first read on none of it is dropped.
+    async fn query_log(&mut self, sql: Sql, values: Values<'_>) -> Result<Vec<SqlRow>, StoreError> {
+        if self.within == Within::Nothing {
+            self.run(&self.begin.write).await?;
+            self.hold().await?;
+            self.within = Within::Held;
+        }
+        self.query(sql, values).await
+    }
+
+    async fn hold(&self) -> Result<(), StoreError> {
+        let held = self.connection.query(Sql::HoldLogs, Values::none()).await;
+        held.map(drop).map_err(|error| database_error(&error))
+    }
+
+    async fn freeze(&mut self) -> Result<(), StoreError> {
+        self.thaw().await?;
+        self.run(&self.begin.snapshot).await?;
+        // The snapshot is taken by the first read, and with the lock: a log that is dropped before is gone for it as well.
+        self.hold().await?;
+        self.within = Within::Frozen;
+        Ok(())
+    }
+
+    async fn thaw(&mut self) -> Result<(), StoreError> {
+        if self.within != Within::Nothing {
+            self.within = Within::Nothing;
+            self.run("ROLLBACK").await?;
+        }
+        Ok(())
+    }
+
     async fn run(&self, text: &str) -> Result<(), StoreError> {
         self.connection.client().batch_execute(text).await.map_err(|error| database_error(&error))
     }
 
     /// A cursor over a whole table, in a transaction: of its own, unless everything stands still anyway.
     async fn walk(&self, all: Sql) -> Result<(), StoreError> {
-        if !self.is_frozen {
-            self.run(&self.begin).await?;
+        if self.within == Within::Nothing {
+            self.run(&self.begin.snapshot).await?;
         }
         let text = self.connection.statements().sql(all).replace("$1::int2", &self.partition.to_string());
         self.run(&format!("DECLARE walk NO SCROLL CURSOR FOR {text}")).await
@@ -166,7 +209,7 @@ impl Session {
     }
 
     async fn end_walk(&self) -> Result<(), StoreError> {
-        self.run(if self.is_frozen { "CLOSE walk" } else { "COMMIT" }).await
+        self.run(if self.within == Within::Nothing { "COMMIT" } else { "CLOSE walk" }).await
     }
 }
 
@@ -188,43 +231,35 @@ impl Ledger for PostgresLedger {
     }
 
     fn freeze(&mut self) -> Result<(), StoreError> {
-        self.ask(async |session| {
-            session.run(&session.begin).await?;
-            session.is_frozen = true;
-            // The snapshot is taken by the first read.
-            session.query(Sql::Standing, Values::none()).await.map(drop)
-        })
+        self.ask(async |session| session.freeze().await)
     }
 
     fn thaw(&mut self) -> Result<(), StoreError> {
-        self.ask(async |session| {
-            session.is_frozen = false;
-            session.run("ROLLBACK").await
-        })
+        self.ask(async |session| session.thaw().await)
     }
 
     fn log(&mut self, from: u64, limit: usize) -> Result<Vec<LogRow>, StoreError> {
         self.ask(async move |session| {
-            session.query(Sql::ScanLog, page(from, limit)).await?.iter().map(log_row).collect()
+            session.query_log(Sql::ScanLog, page(from, limit)).await?.iter().map(log_row).collect()
         })
     }
 
     fn count_log(&mut self, from: u64) -> Result<u64, StoreError> {
         self.ask(async move |session| {
-            let found = session.query(Sql::CountLog, Values::none().with(from as i64)).await?;
+            let found = session.query_log(Sql::CountLog, Values::none().with(from as i64)).await?;
             found.first().map_or(Ok(0), |row| rows::key(row, 0))
         })
     }
 
     fn audit(&mut self, from: u64, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
         self.ask(async move |session| {
-            session.query(Sql::ReadAudit, page(from, limit)).await?.iter().map(audit_entry).collect()
+            session.query_log(Sql::ReadAudit, page(from, limit)).await?.iter().map(audit_entry).collect()
         })
     }
 
     fn audit_begin(&mut self) -> Result<(u64, [u8; 32]), StoreError> {
         self.ask(async |session| {
-            let found = session.query(Sql::AuditBegin, Values::none()).await?;
+            let found = session.query_log(Sql::AuditBegin, Values::none()).await?;
             found.first().map_or(Ok((0, [0; 32])), |row| Ok((rows::key(row, 0)?, rows::hash(row, 1)?)))
         })
     }

@@ -39,7 +39,7 @@ mod sql;
 #[cfg(test)]
 mod plans;
 
-pub use archive::{Archive, DropError, End, Log, Weeks};
+pub use archive::{Archive, ArchiveError, End, Log, Week};
 pub use connect::{ConnectError, Limits, address_of};
 pub use directory::PostgresDirectory;
 pub use join::{JoinError, connect_all};

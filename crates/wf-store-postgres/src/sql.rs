@@ -46,7 +46,7 @@ statements! {
         InsertCommand = "insert_command", HasCommand = "has_command", InsertAudit = "insert_audit",
     }
     "ledger.sql": {
-        Standing = "standing", ScanLog = "scan_log", CountLog = "count_log", ReadAudit = "read_audit", AuditBegin = "audit_begin",
+        Standing = "standing", HoldLogs = "hold_logs", ScanLog = "scan_log", CountLog = "count_log", ReadAudit = "read_audit", AuditBegin = "audit_begin",
         AllDefinitions = "all_definitions", AllStartSubscriptions = "all_start_subscriptions",
         AllScopes = "all_scopes", AllElements = "all_elements", AllVariables = "all_variables",
         AllJobs = "all_jobs", AllSteps = "all_steps", AllTimers = "all_timers",

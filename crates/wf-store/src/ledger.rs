@@ -27,7 +27,7 @@ pub struct LogRow {
 pub type Visit = ControlFlow<()>;
 
 /// A partition's committed data. Between [`Ledger::freeze`] and [`Ledger::thaw`] all reads see one and the same state;
-/// otherwise each sees the latest. Logs only grow, so that reading them needs no freezing.
+/// otherwise each sees the latest. Logs only grow while one reads them, so that this needs no freezing.
 pub trait Ledger: Send {
     /// `Err`: the store has no partition yet, or cannot be read.
     fn standing(&mut self) -> Result<Opened, StoreError>;

@@ -37,6 +37,8 @@ pub struct Plan {
     pub power: Option<Power>,
     /// No more deaths from then on.
     pub end: Option<Instant>,
+    /// How often places are tried once more at which nobody died, when the planned deaths are over.
+    pub late_tries: usize,
 }
 
 /// What was wrong, and where it can be looked at.
@@ -56,8 +58,6 @@ pub fn seed_or(usual: u64) -> u64 {
 const ANSWERS_MAX: u64 = 400;
 /// The same for places that few requests pass.
 const ANSWERS_MAX_SELDOM: u64 = 800;
-/// So often at most are places tried once more at which nobody died, when the planned deaths are over.
-const LATE_TRIES_MAX: u64 = 30;
 /// Nothing here takes that long: whoever waits so long waits in vain.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
@@ -133,14 +133,14 @@ fn deaths(plan: &Plan, setup: &Setup, world: &World) -> Result<Vec<Node>, String
     let mut order = Vec::new();
     let mut pair = Pair::of(setup);
     let mut died = 0;
-    let mut late_tries = 0..LATE_TRIES_MAX;
+    let mut late_tries = 0..plan.late_tries;
     let has_time = || plan.end.is_none_or(|end| Instant::now() < end);
     while has_time() && !world.has_faults() {
         let place = match died {
             // A place that only a new store passes has its turn then.
             0 => place_named("in-migration"),
             _ if died < plan.deaths => next_place(setup, &mut order, &mut random),
-            _ => match late_tries.next().and_then(|_| spared(setup, world.counts).first().copied()) {
+            _ => match late_tries.next().and_then(|tried| one_of(&spared(setup, world.counts), tried)) {
                 Some(name) => place_named(name),
                 None => break,
             },
@@ -158,6 +158,10 @@ fn deaths(plan: &Plan, setup: &Setup, world: &World) -> Result<Vec<Node>, String
     }
     let last = started(&pair.mortal, world).map_err(|error| format!("the last start: {error}"))?;
     Ok([Some(last), pair.companion].into_iter().flatten().collect())
+}
+
+fn one_of<'p>(places: &[&'p str], turn: usize) -> Option<&'p str> {
+    places.get(turn % places.len().max(1)).copied()
 }
 
 /// A node that clients know of.

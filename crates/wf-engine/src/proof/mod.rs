@@ -20,7 +20,7 @@ pub enum ProofError {
     Store(#[from] StoreError),
     #[error(
         "the log begins at position {first}, and {have}: the checkpoint from just before it is needed \
-         (in `checkpoints/` of the folder in which the log was archived: copy it)"
+         (in `checkpoints/` of the folder in which the log was archived: copy it, or name the folder with --archived-in)"
     )]
     NoCheckpoint { first: u64, have: String },
     #[error("the checkpoint at position {position} does not sum up to its own digest: it was changed")]

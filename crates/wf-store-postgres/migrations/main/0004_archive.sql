@@ -1,7 +1,7 @@
 -- The logs get an end at the back: whole weeks leave them, once they are kept elsewhere. Only the schema's owner may do that.
 
 -- What has left: for each partition the last position, of an audit with the chain after it. What still stands at or before it
--- is left out by whoever reads the log: a command stands in the week of its id, which is not quite the order of positions.
+-- is left out by ledgers: a command stands in the week of its id, which is not quite the order of positions.
 CREATE TABLE onceflow.archived (
     -- 'command_log' or 'audit_log'
     log       text COLLATE "C" NOT NULL,
@@ -33,10 +33,11 @@ END
 $$;
 
 -- Drops the weeks before this one, and notes in the same transaction how far what they held is kept elsewhere. Rows behind
--- that stay: they go into the default partition. Whoever writes to the log waits meanwhile, so nothing here is long.
+-- that stay: they go into the default partition. Whoever writes to the log waits meanwhile, so it is called week by week. The
+-- lock is waited for a little longer than an autovacuum that holds it is let alone.
 CREATE FUNCTION onceflow.drop_weeks(log text, until_week bigint, partitions smallint[], positions bigint[], chains bytea[])
 RETURNS bigint
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '500ms' SET enable_seqscan = off AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '1200ms' SET enable_seqscan = off AS $$
 DECLARE
     dropped bigint := 0;
     week    bigint;

@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod archive;
 mod conformance;
 mod connections;
 mod directory;

@@ -1,6 +1,6 @@
 //! What may be said of proofs, the audit and the command log. Next: `crate::proofs`, which does it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
@@ -37,9 +37,9 @@ pub struct ReplayArgs {
     /// Ends at this position; the tables are compared only at the log's end
     #[arg(long, value_name = "POSITION")]
     pub to: Option<u64>,
-    /// With --store: the folder with the `checkpoints` of an archived log
-    #[arg(long, value_name = "DIR", default_value = "./wf-data")]
-    pub archived_in: PathBuf,
+    /// With --store: the folder in which the log was archived, with its `checkpoints`
+    #[arg(long, value_name = "DIR")]
+    pub archived_in: Option<PathBuf>,
     #[command(flatten)]
     pub proven: Proven,
 }
@@ -99,7 +99,7 @@ pub struct LogArchiveArgs {
     #[arg(long, value_name = "WHERE")]
     pub before: String,
     /// A PostgreSQL database, as its schema's owner; its nodes may run
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", requires = "data")]
     pub store: Option<String>,
     #[command(flatten)]
     pub kept: Kept,
@@ -111,7 +111,7 @@ pub struct AuditArchiveArgs {
     #[arg(long, value_name = "TIME")]
     pub before: String,
     /// A PostgreSQL database, as its schema's owner; its nodes may run
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", requires = "data")]
     pub store: String,
     #[command(flatten)]
     pub kept: Kept,
@@ -120,16 +120,21 @@ pub struct AuditArchiveArgs {
 /// Where an archive lies.
 #[derive(Args, Debug)]
 pub struct Kept {
-    /// The data folder, on which no server may run; with --store, the folder in which checkpoints and archive are kept
-    #[arg(long, value_name = "DIR", default_value = "./wf-data")]
-    pub data: PathBuf,
+    /// The data folder, on which no server may run [default: ./wf-data]; with --store, where checkpoints and archive of this
+    /// store are kept
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
     /// Where the rows are written to [default: DIR/archive]
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,
 }
 
 impl Kept {
+    pub fn data(&self) -> &Path {
+        self.data.as_deref().unwrap_or(Path::new("./wf-data"))
+    }
+
     pub fn to(&self) -> PathBuf {
-        self.to.clone().unwrap_or_else(|| self.data.join("archive"))
+        self.to.clone().unwrap_or_else(|| self.data().join("archive"))
     }
 }

@@ -39,11 +39,11 @@ impl<'s> Local<'s> {
         }
     }
 
-    /// `checkpoints`: the folder in which a database's log was archived.
-    pub fn scratch(&self, checkpoints: &Path) -> FolderScratch {
+    /// `archived_in`: where a database's log was archived.
+    pub fn scratch(&self, archived_in: Option<&Path>) -> FolderScratch {
         match self {
             Local::Folder(dir) => FolderScratch::of(dir),
-            Local::Database(_) => FolderScratch::of(checkpoints),
+            Local::Database(_) => archived_in.map_or_else(FolderScratch::without_checkpoints, FolderScratch::of),
         }
     }
 }

@@ -34,7 +34,7 @@ pub async fn replay(args: ReplayArgs) -> Done {
     if let Some(local) = Local::of(&args.proven.source) {
         let mut reports = Vec::new();
         for partition in partitions_of(&local, &args.proven)? {
-            let scratch = local.scratch(&args.archived_in);
+            let scratch = local.scratch(args.archived_in.as_deref());
             reports.push((partition, replay_here(&local, partition, &scratch, range).await?));
         }
         return show::all(args.proven.source.remote.output, &reports);

@@ -63,8 +63,15 @@ fn soak(time: Duration, seed: u64, is_postgres: bool, counts: &Counts) -> Vec<Br
                         let seed = next.fetch_add(1, Ordering::Relaxed);
                         let with_nats = seed.is_multiple_of(2);
                         let store = if is_postgres { Setup::postgres() } else { Setup::new() };
-                        let plan =
-                            Plan { store, seed, deaths: DEATHS_OF_A_LIFE, with_nats, power: None, end: Some(end) };
+                        let plan = Plan {
+                            store,
+                            seed,
+                            deaths: DEATHS_OF_A_LIFE,
+                            with_nats,
+                            power: None,
+                            end: Some(end),
+                            late_tries: 0,
+                        };
                         if let Err(found) = live(&plan, counts) {
                             is_over.store(true, Ordering::Relaxed);
                             locked(&broken).push(found);

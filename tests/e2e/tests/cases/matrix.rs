@@ -21,7 +21,7 @@ fn l1_6_k8_a_hundred_deaths_with_a_broker_too() {
 fn a_hundred_deaths(seed: u64, with_nats: bool) {
     let counts = Counts::default();
     let store = fresh_setup();
-    let plan = Plan { store, seed: seed_or(seed), deaths: DEATHS, with_nats, power: None, end: None };
+    let plan = Plan { store, seed: seed_or(seed), deaths: DEATHS, with_nats, power: None, end: None, late_tries: 30 };
     if let Err(broken) = live(&plan, &counts) {
         panic!("{broken}");
     }

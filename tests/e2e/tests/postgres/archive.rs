@@ -171,6 +171,22 @@ fn l6_2_weeks_leave_the_audit_by_drop() {
     old.replay(&old.folder).expect(0);
 }
 
+/// Two at once, with one folder: the rows are in one whole file of it, whoever came first.
+#[test]
+fn l2_3_two_archives_at_once_lose_nothing() {
+    let old = Old::new();
+    let all = rows(&old.setup, "SELECT id FROM command_log").len();
+    let url = old.url();
+    let both = std::thread::scope(|scope| {
+        let other = scope.spawn(|| old.archives("log", &url));
+        [old.archives("log", &url), other.join().unwrap()]
+    });
+    assert!(both.iter().any(|ended| ended.status.success()), "{both:?}");
+    let left = rows(&old.setup, "SELECT id FROM command_log").len();
+    assert_eq!(left + old.lines("log-").len(), all, "{both:?}");
+    old.replay(&old.folder).expect(0);
+}
+
 #[test]
 fn l6_2_a_forged_audit_is_not_archived() {
     let old = Old::new();
@@ -197,7 +213,8 @@ fn l2_1_a_log_is_dropped_by_its_owner_when_nobody_reads_it() {
     rows(&old.setup, &format!("CREATE ROLE {role} LOGIN PASSWORD 'x' IN ROLE onceflow_app"));
     let (scheme, rest) = url.split_once("://").unwrap();
     let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
-    let refused = old.archives("log", &format!("{scheme}://{role}:x@{place}")).expect(1);
+    let theirs = format!("{scheme}://{role}:x@{place}");
+    let refused = old.archives("log", &theirs).expect(1);
     assert!(refused.stderr.contains("owner"), "{refused:?}");
     let reader = Session::open(&url);
     reader.run("BEGIN; SELECT count(*) FROM onceflow.command_log");
@@ -207,6 +224,8 @@ fn l2_1_a_log_is_dropped_by_its_owner_when_nobody_reads_it() {
     reader.run("COMMIT");
     old.archives("log", &url).expect(0);
     old.replay(&old.folder).expect(0);
-    let wrong = run(wf().args(["log", "archive", "--store", &url, "--before", "ev-1-5"])).expect(2);
+    run(wf().args(["debug", "replay", "--store", &theirs]).arg("--archived-in").arg(&old.folder)).expect(0);
+    run(wf().args(["log", "archive", "--store", &url, "--before", &old.third])).expect(2);
+    let wrong = run(wf().args(["log", "archive", "--store", &url, "--data", "x", "--before", "ev-1-5"])).expect(2);
     assert!(wrong.stderr.contains("whole weeks"), "{wrong:?}");
 }

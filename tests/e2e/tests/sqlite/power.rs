@@ -30,6 +30,7 @@ fn l1_6_k8_thirty_losses_of_power_lose_nothing_that_was_answered() {
         with_nats: false,
         power: Some(Power::new()),
         end: None,
+        late_tries: 0,
     };
     if let Err(broken) = live(&plan, &counts) {
         panic!("{broken}");
@@ -110,8 +111,15 @@ fn answered(api: &Api) {
 #[test]
 fn s1_a_disk_that_lies_is_caught() {
     let counts = Counts::default();
-    let plan =
-        Plan { store: Setup::new(), seed: 3, deaths: 12, with_nats: false, power: Some(Power::that_lies()), end: None };
+    let plan = Plan {
+        store: Setup::new(),
+        seed: 3,
+        deaths: 12,
+        with_nats: false,
+        power: Some(Power::that_lies()),
+        end: None,
+        late_tries: 0,
+    };
     let broken = live(&plan, &counts).expect_err("lost work went unnoticed");
     assert!(!broken.faults.is_empty());
     std::fs::remove_dir_all(&broken.folder).unwrap();

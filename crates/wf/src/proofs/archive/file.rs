@@ -40,12 +40,18 @@ fn write<R>(
     let part = tempfile::NamedTempFile::new()?;
     let mut out = BufWriter::new(part.as_file());
     let mut from = cut.first;
+    let mut ends = None;
     while from <= cut.last {
         let rows = page(from).map_err(Failure::work)?;
         for row in rows.iter().filter(|row| position(row) <= cut.last) {
             writeln!(out, "{}", line(row).map_err(Failure::work)?)?;
+            ends = Some((ends.map_or(position(row), |(first, _)| first), position(row)));
         }
         from = rows.last().map_or(u64::MAX, |row| position(row) + 1);
+    }
+    // A file that somebody else has written before the rows went must not be replaced by less.
+    if ends != Some((cut.first, cut.last)) {
+        return Err(Failure::work("the log was archived by somebody else meanwhile: run it again"));
     }
     out.flush()?;
     drop(out);

@@ -8,15 +8,15 @@ use wf_store_sqlite::{Durability, Options, STORE_FILE, SqliteStore};
 use super::{Cut, checkpoint, file};
 use crate::cli::Kept;
 use crate::output::{self, Done, Failure};
-use crate::proofs::scratch::checkpoint_path;
+use crate::proofs::scratch::{checkpoint_path, is_checkpoint};
 
 const PAGE_ROWS: usize = 1_000;
 /// Rows that leave the log in one transaction.
 const SLICE_ROWS: usize = 10_000;
 
 pub async fn archive(before: &str, kept: &Kept) -> Done {
-    let data = &kept.data;
-    let options = Options { dir: data.clone(), durability: Durability::Full, pages_max: None };
+    let data = kept.data();
+    let options = Options { dir: data.to_owned(), durability: Durability::Full, pages_max: None };
     if !data.join(STORE_FILE).is_file() {
         return Err(Failure::work(format!("there is no store in {}", data.display())));
     }
@@ -91,7 +91,7 @@ async fn remove(store: &SqliteStore, cut: &Cut) -> Result<usize, Failure> {
 async fn sweep(data: &Path, store: &SqliteStore) -> Done {
     let partition = store.ledger(0).await.map_err(Failure::work)?.standing().map_err(Failure::work)?.fence.partition;
     while let Some(before) = store.archive_begun().await.map_err(Failure::work)? {
-        let is_ours = checkpoint_path(data, partition, before.saturating_sub(1)).is_file();
+        let is_ours = is_checkpoint(data, partition, before.saturating_sub(1));
         if !is_ours || store.archive_rest(SLICE_ROWS).await.map_err(Failure::work)? == 0 {
             break;
         }

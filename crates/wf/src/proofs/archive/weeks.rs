@@ -5,7 +5,7 @@ use wf_core::Millis;
 use wf_core::text::rfc3339;
 use wf_engine::proof;
 use wf_store::Ledger;
-use wf_store_postgres::{Archive, DropError, End, Log, PostgresLedger, Weeks};
+use wf_store_postgres::{Archive, End, Log, PostgresLedger, Week};
 
 use super::{Cut, checkpoint, file};
 use crate::cli::Kept;
@@ -16,7 +16,7 @@ pub async fn commands(url: &str, before: &str, kept: &Kept) -> Done {
     let Some(going) = Going::of(url, Log::Commands, before).await? else { return nothing() };
     for end in &going.ends {
         let cut = cut(url, Log::Commands, end)?;
-        let executed = checkpoint(&kept.data, Box::new(ledger(url, end)?), &cut).await?;
+        let executed = checkpoint(kept.data(), Box::new(ledger(url, end)?), &cut).await?;
         let path = file::commands(&kept.to(), &mut ledger(url, end)?, &cut)?;
         let (partition, position) = (end.partition, end.position);
         let executed = output::grouped(executed as f64, 0);
@@ -43,33 +43,37 @@ fn nothing() -> Done {
     output::print("no week of the log is that old (one stays until a day after its end)")
 }
 
-/// Weeks on their way out of a log.
+/// Weeks on their way out of a log, the oldest first.
 struct Going {
     archive: Archive,
     log: Log,
-    weeks: Weeks,
+    weeks: Vec<Week>,
     ends: Vec<End>,
 }
 
 impl Going {
+    /// `None`: nothing is that old.
     async fn of(url: &str, log: Log, before: &str) -> Result<Option<Going>, Failure> {
         let before = time(before)?;
         let archive = Archive::open(url).await.map_err(Failure::work)?;
-        let Some(weeks) = archive.weeks(log, before).await.map_err(Failure::work)? else { return Ok(None) };
-        let ends = archive.ends(log, weeks).await.map_err(Failure::work)?;
+        let weeks = archive.weeks(log, before).await.map_err(Failure::work)?;
+        let Some(last) = weeks.last() else { return Ok(None) };
+        let ends = archive.ends(log, *last).await.map_err(Failure::work)?;
         Ok(Some(Going { archive, log, weeks, ends }))
     }
 
+    /// One after the other: writers wait only for one of them. The first one already notes what all of them come to.
     async fn drop(self) -> Done {
-        let dropped = self.archive.drop(self.log, self.weeks, &self.ends).await.map_err(|error| self.failed(&error))?;
-        let weeks = if dropped == 1 { "1 week was".to_owned() } else { format!("{dropped} weeks were") };
-        let begin = rfc3339(self.weeks.end());
+        for (gone, week) in self.weeks.iter().enumerate() {
+            let dropped = self.archive.drop(self.log, *week, &self.ends).await;
+            dropped.map_err(|error| {
+                Failure::work(format!("{error} ({gone} of {} weeks were dropped)", self.weeks.len()))
+            })?;
+        }
+        let weeks =
+            if self.weeks.len() == 1 { "1 week was".to_owned() } else { format!("{} weeks were", self.weeks.len()) };
+        let begin = self.weeks.last().map(|week| rfc3339(week.end())).unwrap_or_default();
         output::print(&format!("{weeks} dropped: the log begins with {begin}"))
-    }
-
-    /// The files are no loss: the next run writes them again.
-    fn failed(&self, error: &DropError) -> Failure {
-        Failure::work(format!("{error} ({} weeks up to {})", self.weeks.count, rfc3339(self.weeks.end())))
     }
 }
 
@@ -88,15 +92,13 @@ fn ledger(url: &str, end: &End) -> Result<PostgresLedger, Failure> {
 
 fn cut(url: &str, log: Log, end: &End) -> Result<Cut, Failure> {
     let mut ledger = ledger(url, end)?;
-    let (first, commands) = match log {
-        Log::Commands => {
-            let first = ledger.log_begin().map_err(Failure::work)?.unwrap_or(end.position);
-            let count = |ledger: &mut PostgresLedger, from| ledger.count_log(from).map_err(Failure::work);
-            (first, count(&mut ledger, first)?.saturating_sub(count(&mut ledger, end.position + 1)?))
-        }
-        Log::Audit => (ledger.audit_begin().map_err(Failure::work)?.0 + 1, 0),
+    let first = match log {
+        Log::Commands => ledger.log_begin(),
+        Log::Audit => ledger.audit(0, 1).map(|page| page.first().map(|row| row.position)),
     };
-    Ok(Cut { partition: end.partition, first, last: end.position, commands })
+    let first = first.map_err(Failure::work)?.unwrap_or(end.position);
+    // Positions have gaps where an epoch begins.
+    Ok(Cut { partition: end.partition, first, last: end.position, commands: end.position.saturating_sub(first) + 1 })
 }
 
 /// What goes must be what was told: afterwards only the chain's link after it is left.
