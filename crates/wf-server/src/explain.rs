@@ -65,6 +65,7 @@ const KEY_GONE: &str = "key: its record was swept after its time, or it was file
 const NO_COMMAND: &str =
     "command: the request changed nothing, so it took no place in the log; or it was archived since";
 const ARCHIVED: &str = "command and key: no longer in the log, from which the oldest commands were archived";
+const TOLD_NO_MORE: &str = "audit: what the instance began with is no longer there; the oldest events were archived";
 const PUBLICATION_GONE: &str = "command: the publication is not found under the messages.dedup_ms of now";
 
 struct Search<'a> {
@@ -242,6 +243,10 @@ impl Search<'_> {
         let instance = self.found.instance.as_ref().map(|detail| detail.root.key);
         if let Some(instance) = instance {
             rows.extend(self.trail(instance).await?.into_iter().map(|row| (row.position, row)));
+        }
+        let root = self.found.instance.as_ref().and_then(|detail| detail.root.instance.as_ref());
+        if root.is_some_and(|root| !rows.contains_key(&root.started_position)) {
+            self.say_unknown(TOLD_NO_MORE);
         }
         let rows: Vec<AuditRow> = rows.into_values().collect();
         if !rows.is_empty() {

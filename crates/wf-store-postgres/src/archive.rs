@@ -8,8 +8,9 @@ use wf_core::Millis;
 use wf_store::StoreError;
 
 use crate::connection::{Connection, Values};
+use crate::join::own_id;
 use crate::open::{Database, OpenError, Options};
-use crate::reads::database_error;
+use crate::reads::{database_error, one};
 use crate::rows::{self, sql_partition};
 use crate::sql::Sql;
 
@@ -68,6 +69,8 @@ pub enum ArchiveError {
         "the log is being read, by a proof perhaps, and cannot be dropped meanwhile: nothing was, run it again later"
     )]
     Busy,
+    #[error("the week is gone: somebody else has archived it meanwhile")]
+    Gone,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -86,13 +89,16 @@ impl ArchiveError {
 /// A database whose logs get shorter.
 pub struct Archive {
     connection: Connection,
+    /// What no other database has.
+    pub id: [u8; 32],
 }
 
 impl Archive {
     /// Must be called within a runtime.
     pub async fn open(url: &str) -> Result<Archive, OpenError> {
         let database = Database::connect(Options { migrates: false, ..Options::at(url) }).await?;
-        Ok(Archive { connection: database.patient().await? })
+        let id = own_id(&database.turns).await?.ok_or_else(|| StoreError("no node has worked on it yet".to_owned()))?;
+        Ok(Archive { connection: database.patient().await?, id })
     }
 
     /// Those that ended before this time, and not within the last day, the oldest first.
@@ -121,7 +127,10 @@ impl Archive {
             tokio::time::sleep(PAUSE).await;
             dropped = self.try_drop(log, week, ends).await;
         }
-        dropped.map(|_| ()).map_err(ArchiveError::of)
+        match rows::number::<usize>(one(&dropped.map_err(ArchiveError::of)?)?, 0)? {
+            0 => Err(ArchiveError::Gone),
+            _ => Ok(()),
+        }
     }
 
     async fn try_drop(

@@ -38,6 +38,9 @@ fn place(text: &str) -> Result<Place, Failure> {
 /// All tenants, each line with its own; partition by partition.
 fn export_here(local: &Local<'_>, from: Place) -> Done {
     let partitions = local.partitions()?.into_iter().filter(|partition| *partition >= from.0);
+    // Nothing leaves the audit before the last partition has had its turn.
+    let mut held = local.ledger(1)?;
+    held.audit_begin().map_err(Failure::work)?;
     for partition in partitions {
         export_partition(&mut *local.ledger(partition)?, from)?;
     }

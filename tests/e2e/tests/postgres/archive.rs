@@ -141,7 +141,7 @@ fn l2_3_the_last_command_of_an_idle_partition_stays() {
     // What was started then is explained, with a word about what is gone.
     let instance = one(&old.setup, "SELECT min(key) FROM scope WHERE parent = 0");
     let explained = run(&mut node.wf(&["debug", "explain", "--instance", &instance])).expect(0).stdout;
-    assert!(explained.contains("archived"), "{explained}");
+    assert!(explained.contains("the oldest events were archived"), "{explained}");
 }
 
 /// L6.2: the chain goes on behind what has left; and nothing leaves that is not what was told.
@@ -171,7 +171,7 @@ fn l6_2_weeks_leave_the_audit_by_drop() {
     old.replay(&old.folder).expect(0);
 }
 
-/// Two at once, with one folder: the rows are in one whole file of it, whoever came first.
+/// Two at once: what is gone stands in the folder of each that says it is done. One folder is for one of them, and one database.
 #[test]
 fn l2_3_two_archives_at_once_lose_nothing() {
     let old = Old::new();
@@ -182,9 +182,21 @@ fn l2_3_two_archives_at_once_lose_nothing() {
         [old.archives("log", &url), other.join().unwrap()]
     });
     assert!(both.iter().any(|ended| ended.status.success()), "{both:?}");
+    assert_eq!(std::fs::read_dir(old.folder.join("checkpoints")).unwrap().count(), 8);
     let left = rows(&old.setup, "SELECT id FROM command_log").len();
     assert_eq!(left + old.lines("log-").len(), all, "{both:?}");
     old.replay(&old.folder).expect(0);
+    let another = Old::new();
+    let mixed = run(wf()
+        .args(["log", "archive", "--store", &another.url(), "--before", &old.third])
+        .arg("--data")
+        .arg(&old.folder));
+    assert!(mixed.expect(1).stderr.contains("another database"));
+    let sqlite = Setup::new();
+    assert!(sqlite.start().stop().success());
+    let mixed =
+        run(wf().args(["audit", "archive", "--store", &url, "--before", &old.third]).arg("--data").arg(sqlite.data()));
+    assert!(mixed.expect(1).stderr.contains("a store of its own"));
 }
 
 #[test]

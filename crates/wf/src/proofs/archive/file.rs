@@ -2,14 +2,14 @@
 //! not at all. Next: back to `archive.rs`.
 
 use std::fs;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use wf_core::ids::hex;
 use wf_store::{AuditEntry, Ledger, LogRow, StoreError};
-use wf_store_sqlite::{make_dir, put_in_place};
+use wf_store_sqlite::{STORE_FILE, make_dir, put_in_place};
 
 use super::Cut;
 use crate::output::Failure;
@@ -112,9 +112,34 @@ impl Told<'_> {
 
 /// Copies a file to where it belongs so that it stands there whole, or not at all, also after a loss of power.
 pub fn install(from: &Path, to: &Path) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::work(format!("write {}: {error}", to.display()));
-    make_dir(to.parent().unwrap_or(Path::new("."))).map_err(failed)?;
-    let part = to.with_extension("part");
-    fs::copy(from, &part).map_err(failed)?;
-    put_in_place(&part, to).map_err(failed)
+    place(to, |part| fs::copy(from, part).map(drop))
+}
+
+fn place(to: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::work(format!("write {}: {error}", to.display()));
+    let folder = to.parent().unwrap_or(Path::new("."));
+    make_dir(folder).map_err(failed)?;
+    // Removed where it does not come to its place.
+    let part = tempfile::Builder::new().suffix(".part").tempfile_in(folder).map_err(failed)?.into_temp_path();
+    write(&part).and_then(|()| put_in_place(&part, to)).map_err(failed)?;
+    let _ = part.keep();
+    Ok(())
+}
+
+/// One folder, one database, one archiving at a time. Unlocked with this value.
+pub fn claim(data: &Path, id: &[u8; 32]) -> Result<fs::File, Failure> {
+    let failed = |error: io::Error| Failure::work(format!("use {}: {error}", data.display()));
+    let refused = |reason: &str| Failure::work(format!("{} {reason}", data.display()));
+    make_dir(data).map_err(failed)?;
+    if data.join(STORE_FILE).is_file() {
+        return Err(refused("is the data folder of a store of its own: an archive needs another one"));
+    }
+    let lock = fs::File::create(data.join("archive.lock")).map_err(failed)?;
+    lock.try_lock().map_err(|_| refused("is being archived to at the moment"))?;
+    let (whose, id) = (data.join("archive-of"), hex(id).to_string());
+    match fs::read_to_string(&whose) {
+        Ok(other) if other != id => Err(refused("holds the archive of another database")),
+        Ok(_) => Ok(lock),
+        Err(_) => place(&whose, |part| fs::write(part, &id)).map(|()| lock),
+    }
 }

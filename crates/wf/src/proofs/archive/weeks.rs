@@ -14,6 +14,7 @@ use crate::proofs::telling;
 
 pub async fn commands(url: &str, before: &str, kept: &Kept) -> Done {
     let Some(going) = Going::of(url, Log::Commands, before).await? else { return nothing() };
+    let _claimed = file::claim(kept.data(), &going.archive.id)?;
     for end in &going.ends {
         let cut = cut(url, Log::Commands, end)?;
         let executed = checkpoint(kept.data(), Box::new(ledger(url, end)?), &cut).await?;
@@ -30,6 +31,7 @@ pub async fn commands(url: &str, before: &str, kept: &Kept) -> Done {
 
 pub async fn events(url: &str, before: &str, kept: &Kept) -> Done {
     let Some(going) = Going::of(url, Log::Audit, before).await? else { return nothing() };
+    let _claimed = file::claim(kept.data(), &going.archive.id)?;
     for end in &going.ends {
         verify(url, end)?;
         let path = file::events(&kept.to(), &mut ledger(url, end)?, &cut(url, Log::Audit, end)?)?;
