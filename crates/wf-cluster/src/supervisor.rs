@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use wf_core::Millis;
 use wf_engine::{Engine, EngineError};
 use wf_store::{Cluster, Heard, Members, NodeId, StoreError};
 
@@ -105,13 +106,14 @@ impl Supervisor {
     pub async fn look(&mut self) {
         let inner = self.node.inner.clone();
         let Some(cluster) = inner.store.cluster() else { return };
+        let asked = self.wall();
         let seen = tokio::time::timeout(self.lease(), self.members(cluster)).await;
         match seen.unwrap_or_else(|_| Err(StoreError("the store does not answer".to_owned()))) {
             Ok(members) => {
                 if self.unseen.take().is_some() {
                     tracing::info!("who owns which partition is seen again");
                 }
-                self.follow(cluster.me(), &members);
+                self.follow(cluster.me(), &members, asked);
             }
             Err(error) => {
                 self.tell_unseen(error.to_string());
@@ -167,9 +169,10 @@ impl Supervisor {
             return cluster.members().await;
         }
         if !self.has_joined {
+            let asked = self.wall();
             let members = cluster.members().await?;
             // A clock that is wrong makes no member: the others must not leave partitions to it.
-            if self.check_clock(&members) {
+            if self.check_clock(&members, asked) {
                 return Ok(members);
             }
             cluster.join().await?;
@@ -201,11 +204,14 @@ impl Supervisor {
         }
     }
 
-    /// Whether the machine's clock is too far from the store's.
-    fn check_clock(&mut self, members: &Members) -> bool {
-        let options = &self.node.inner.options;
-        let skew_ms = (options.wall.0)().saturating_sub(members.now);
-        let is_skewed = skew_ms.unsigned_abs() > options.skew_ms_max;
+    fn wall(&self) -> Millis {
+        (self.node.inner.options.wall.0)()
+    }
+
+    /// Whether the machine's clock is too far from the store's, which was asked at this time.
+    fn check_clock(&mut self, members: &Members, asked: Millis) -> bool {
+        let skew_ms = skew(asked, self.wall(), members.now);
+        let is_skewed = skew_ms.unsigned_abs() > self.node.inner.options.skew_ms_max;
         if is_skewed != self.is_skewed {
             match is_skewed {
                 true => tracing::error!(skew_ms, "this machine's clock is not the store's: it takes no partitions"),
@@ -217,8 +223,8 @@ impl Supervisor {
         is_skewed
     }
 
-    fn follow(&mut self, me: NodeId, members: &Members) {
-        self.check_clock(members);
+    fn follow(&mut self, me: NodeId, members: &Members, asked: Millis) {
+        self.check_clock(members, asked);
         if self.has_joined && members.node(&me).is_none() {
             tracing::warn!(
                 "this node was struck off, as its lease ran out or another one came by its name; it enters the list again"
@@ -380,5 +386,26 @@ async fn release(node: &Node, partition: u16) {
     let released = tokio::time::timeout(LEAVE_TIME, cluster.release(partition)).await;
     if let Err(error) = released.unwrap_or_else(|_| Err(StoreError("the store does not answer".to_owned()))) {
         tracing::warn!(partition, %error, "failed to release the partition: it is free when the lease has run out");
+    }
+}
+
+/// How far the machine's clock is ahead of the store's at least. A node that was stopped between its question and its look
+/// at the answer has heard an old time, and its clock is right all the same.
+fn skew(asked: Millis, heard: Millis, store: Millis) -> Millis {
+    match store {
+        _ if store < asked => asked.saturating_sub(store),
+        _ if store > heard => heard.saturating_sub(store),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::skew;
+
+    #[test]
+    fn an_answer_that_took_its_time_is_no_skew() {
+        assert_eq!((skew(1_000, 1_005, 1_003), skew(1_000, 9_000, 1_003), skew(1_000, 9_000, 9_000)), (0, 0, 0));
+        assert_eq!((skew(1_000, 1_005, 400), skew(1_000, 1_005, 3_000)), (600, -1_995));
     }
 }

@@ -3,6 +3,7 @@
 //! It knows no runtime and no framework. Next: `store/entry.rs`, where a claim is decided; then the stores.
 
 mod entry;
+#[cfg(feature = "sqlite")]
 mod headers;
 mod memory;
 #[cfg(feature = "sqlite")]

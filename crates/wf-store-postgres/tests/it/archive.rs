@@ -14,6 +14,7 @@ async fn logged() -> Database {
     let database = servers::database().await;
     migrate(database.url()).await.unwrap();
     database.execute(&format!("SELECT onceflow.make_time_partitions({})", FIRST * WEEK_MS));
+    database.execute("INSERT INTO onceflow.meta VALUES ('secret:database', decode(repeat('01', 32), 'hex'))");
     database.execute(
         "INSERT INTO onceflow.partition (id, epoch, last_position, next_counter, digest, chain, last_time)
          VALUES (1, 1, 6, 1, decode(repeat('00', 16), 'hex'), decode(repeat('00', 32), 'hex'), 0)",
