@@ -65,9 +65,7 @@ pub struct End {
 pub enum ArchiveError {
     #[error("weeks of a log are dropped by its owner only: {0}")]
     NotTheOwner(String),
-    #[error(
-        "the log is being read, by a proof perhaps, and cannot be dropped meanwhile: nothing was, run it again later"
-    )]
+    #[error("the log is being read, by a proof perhaps, and cannot be dropped meanwhile: run it again later")]
     Busy,
     #[error("the week is gone: somebody else has archived it meanwhile")]
     Gone,

@@ -76,8 +76,8 @@ pub async fn kept<S: Store, R: Body<Data = Bytes>>(
         }
     };
     let is_whole = !matches!(ended, Ended::NotKept(_));
-    // What has happened has happened, whether it can be written down or not.
-    let is_kept = run.end(ended).await.is_ok() && is_whole;
+    // What has happened has happened, whether it can be written down, or somebody else has taken over meanwhile.
+    let is_kept = run.end(ended).await == Ok(true) && is_whole;
     if !is_kept {
         parts.headers.insert(STORED, HeaderValue::from_static("false"));
     }

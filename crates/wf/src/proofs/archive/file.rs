@@ -140,6 +140,7 @@ pub fn claim(data: &Path, id: &[u8; 32]) -> Result<fs::File, Failure> {
     match fs::read_to_string(&whose) {
         Ok(other) if other != id => Err(refused("holds the archive of another database")),
         Ok(_) => Ok(lock),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
         Err(_) => place(&whose, |part| fs::write(part, &id)).map(|()| lock),
     }
 }
